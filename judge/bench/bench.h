@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast is it, honestly? See docs/measurement.md for the method.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "judge/audit/finding.h"
+#include "judge/device/device.h"
+#include "judge/problem/problem.h"
+
+namespace assay {
+
+class Workbench;
+
+struct BenchOptions {
+  double budget_s = 2.0;       ///< wall clock per shape
+  int min_rounds = 5;
+  int max_rounds = 40;
+  double precision = 0.01;     ///< stop when the 95 % interval of the median is within this share
+};
+
+/// The result for one shape. Times are microseconds per call on a cold cache, the empty pair of stamps
+/// subtracted.
+struct ShapeBench {
+  std::string shape;
+  double median_us = 0, p5_us = 0, p95_us = 0;
+  double ci_low_us = 0, ci_high_us = 0;  ///< bootstrap 95 % interval of the median
+  double wall_us = 0;        ///< the judge's clock: slope between N and 2N calls less the control's
+  double wall_noise_us = 0;  ///< half width of the interval of that slope
+  double single_us = 0;      ///< median with slots handed out one by one
+  double fresh_us = 0;       ///< median over windows on a base never seen
+  double rekeyed_us = 0;     ///< median over re-keyed windows
+  double repeat_us = 0;      ///< median over windows whose bytes did not change (a probe, not scored)
+  double empty_pair_us = 0;  ///< what an empty pair of stamps reads
+  int windows = 0, calls = 0, dropped_windows = 0;
+  double published_flops = 0, published_bytes = 0;
+  double frac = 0;           ///< published rate / datasheet peak
+  double floor_us = 0;       ///< from floor formulas at the rates measured on this machine
+  double sol = 0;            ///< floor_us / median_us
+  double physics_us = 0;     ///< the same at datasheet peaks: nothing can be faster
+  double core_mhz = 0, temperature_c = 0, power_w = 0;
+};
+
+struct BenchReport {
+  std::vector<ShapeBench> shapes;
+  double frac = 0;  ///< geometric mean over shapes
+  double sol = 0;
+  std::vector<Finding> findings;
+};
+
+/// Datasheet peaks of known hardware (data/hardware.yaml): keys as in Ceilings, plus "dram" (bytes/s).
+/// Empty when the hardware is not listed (every cpu).
+Ceilings datasheet_peaks(const DeviceInfo&);
+
+/// Measures one shape on a workbench whose check has passed; appends to `report`. SubmissionFault if a
+/// timed output is wrong. Findings that reject are left in the report for the caller.
+void bench_shape(Workbench&, const Ceilings& measured, const Ceilings& datasheet,
+                 const BenchOptions&, std::uint64_t seed, BenchReport& report);
+
+/// Geometric means over shapes.
+void summarise(BenchReport&);
+
+}  // namespace assay
