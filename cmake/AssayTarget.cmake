@@ -65,3 +65,14 @@ function(assay_stage name)
   target_link_libraries(assay_${name} PUBLIC assay_flags ${ASSAY_PREVIOUS_STAGE} ${S_DEPS})
   set(ASSAY_PREVIOUS_STAGE assay_${name} CACHE INTERNAL "")
 endfunction()
+
+# What a record says it was made with.
+find_package(Git QUIET)
+set(ASSAY_VERSION "unknown")
+if(Git_FOUND)
+  execute_process(COMMAND ${GIT_EXECUTABLE} -C ${CMAKE_SOURCE_DIR} describe --always --dirty
+                  OUTPUT_VARIABLE ASSAY_VERSION OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+if(ASSAY_VERSION STREQUAL "")
+  set(ASSAY_VERSION "unknown")
+endif()

@@ -21,6 +21,18 @@ struct BenchOptions {
   double precision = 0.01;     ///< stop when the 95 % interval of the median is within this share
 };
 
+/// What a window costs besides the calls, measured before anything hostile was loaded.
+struct Control {
+  double per_call_us = 0;    ///< slope of the wall clock over the number of empty calls
+  double empty_pair_us = 0;  ///< what an empty pair of stamps reads
+};
+
+/// Times windows of empty calls. Before Workbench::load().
+Control measure_control(Workbench&);
+
+/// How many slots a bench of this shape wants: enough that a pair of windows lasts some 20 ms.
+int wanted_slots(const Device&, const Problem&, const Shape&, const Ceilings& measured);
+
 /// The result for one shape. Times are microseconds per call on a cold cache, the empty pair of stamps
 /// subtracted.
 struct ShapeBench {
@@ -28,7 +40,8 @@ struct ShapeBench {
   double median_us = 0, p5_us = 0, p95_us = 0;
   double ci_low_us = 0, ci_high_us = 0;  ///< bootstrap 95 % interval of the median
   double wall_us = 0;        ///< the judge's clock: slope between N and 2N calls less the control's
-  double wall_noise_us = 0;  ///< half width of the interval of that slope
+  double unseen_us = 0;      ///< per call, what the wall clock saw and the stamps did not; about 0
+  double unseen_low_us = 0;  ///< lower end of its 95 % interval
   double single_us = 0;      ///< median with slots handed out one by one
   double fresh_us = 0;       ///< median over windows on a base never seen
   double rekeyed_us = 0;     ///< median over re-keyed windows
@@ -56,7 +69,7 @@ Ceilings datasheet_peaks(const DeviceInfo&);
 
 /// Measures one shape on a workbench whose check has passed; appends to `report`. SubmissionFault if a
 /// timed output is wrong. Findings that reject are left in the report for the caller.
-void bench_shape(Workbench&, const Ceilings& measured, const Ceilings& datasheet,
+void bench_shape(Workbench&, const Control&, const Ceilings& measured, const Ceilings& datasheet,
                  const BenchOptions&, std::uint64_t seed, BenchReport& report);
 
 /// Geometric means over shapes.

@@ -8,6 +8,7 @@
 
 #include "judge/device/device.h"
 #include "judge/record/record.h"
+#include "judge/sandbox/sandbox.h"
 
 namespace assay {
 

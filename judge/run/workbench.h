@@ -58,6 +58,8 @@ class Workbench {
   const Shape& shape() const;
   Device& device();
   int slot_count() const;
+  /// Slots from here on are aligned as allocators align; those before sit at odd offsets.
+  int first_aligned_slot() const;
 
   /// A window without the kernel. Only before load().
   WindowResult control_window(int calls);
@@ -79,6 +81,9 @@ class Workbench {
 
   /// Digest of a slot's inputs as the submission sees them.
   std::uint64_t input_digest(int slot);
+
+  /// Digest of the outputs captured from a slot in the last window it was part of; 0 = none yet.
+  std::uint64_t last_digest(int slot) const;
 
   const std::string& output() const;
   void release();
