@@ -21,7 +21,8 @@ constexpr FindingRule kRules[] = {
     {"late_write", Severity::kReject, "reward_hack",
      "An output changed after run() had returned: work was deferred past the end of the call."},
     {"memo_by_invariant", Severity::kReject, "reward_hack",
-     "Calls on re-keyed data are much faster than calls on data never seen: results are kept under a "
+     "Calls on re-keyed data are much faster than calls on data never seen: results are kept under "
+     "a "
      "key that the re-keying does not change."},
     {"merged_calls", Severity::kReject, "reward_hack",
      "A call handed out alone takes much longer than its share of a window: calls are merged."},
@@ -39,14 +40,19 @@ constexpr FindingRule kRules[] = {
 
 const char* name(Severity s) {
   switch (s) {
-    case Severity::kNote: return "note";
-    case Severity::kWarn: return "warn";
-    case Severity::kReject: return "reject";
+    case Severity::kNote:
+      return "note";
+    case Severity::kWarn:
+      return "warn";
+    case Severity::kReject:
+      return "reject";
   }
   return "?";
 }
 
-std::span<const FindingRule> finding_rules() { return kRules; }
+std::span<const FindingRule> finding_rules() {
+  return kRules;
+}
 
 const FindingRule& rule_of(std::string_view code) {
   for (const FindingRule& r : kRules)

@@ -15,7 +15,9 @@
 namespace assay {
 namespace {
 
-bool is_cpu(const Device& d) { return d.info().backend == wire::Backend::kCpu; }
+bool is_cpu(const Device& d) {
+  return d.info().backend == wire::Backend::kCpu;
+}
 
 /// A window shorter than this is mostly the two ends of it.
 constexpr double kCpuWindowUs = 8e3, kGpuWindowUs = 10e3;
@@ -35,7 +37,8 @@ class Bench {
     for (int round = 0; round < options_.max_rounds; ++round) {
       report_progress(round);
       measure_round(round);
-      if (round + 1 >= options_.min_rounds && (precise() || now_us() - begin_us > budget_us())) break;
+      if (round + 1 >= options_.min_rounds && (precise() || now_us() - begin_us > budget_us()))
+        break;
     }
     return std::move(samples_);
   }
@@ -44,20 +47,21 @@ class Bench {
   double budget_us() const { return options_.budget_s * 1e6; }
   std::uint64_t next(const char* label) { return derive_seed(seed_, label, counter_++); }
 
-  /// Fixes the number of calls in a window from two warm-up windows, which also let caches, clocks and
-  /// the submission's own lazy set-up settle.
+  /// Fixes the number of calls in a window from two warm-up windows, which also let caches, clocks
+  /// and the submission's own lazy set-up settle.
   void calibrate() {
     const int most = std::max(1, (wb_.slot_count() - wb_.first_aligned_slot()) * 2 / 5);
     calls_ = std::min(2, most);
     run(WindowKind::kRekeyed, choose(calls_), Rewrite::kRekey);
     const Window w = run(WindowKind::kRekeyed, choose(calls_), Rewrite::kRekey);
     const double each_us = median(w.call_us) + control_.per_call_us;
-    calls_ = std::clamp(static_cast<int>((cpu_ ? kCpuWindowUs : kGpuWindowUs) / each_us), std::min(2, most), most);
+    calls_ = std::clamp(static_cast<int>((cpu_ ? kCpuWindowUs : kGpuWindowUs) / each_us),
+                        std::min(2, most), most);
   }
 
   void measure_round(int round) {
-    // Rounds 1 and 3 are sure to be fresh, so that there is always something to compare; the rest is
-    // secret.
+    // Rounds 1 and 3 are sure to be fresh, so that there is always something to compare; the rest
+    // is secret.
     const bool fresh = round == 1 || round == 3 || next("kind") % 5 == 0;
     const ClockSample before = wb_.device().sample_clocks();
     const std::size_t first = samples_.windows.size();
@@ -74,7 +78,8 @@ class Bench {
 
   /// N and 2N calls: the slope between them is free of everything a window costs once.
   void measure_pair() {
-    const int n = std::max(1, calls_ - static_cast<int>(next("jitter") % static_cast<std::uint64_t>(calls_ / 8 + 1)));
+    const int n = std::max(
+        1, calls_ - static_cast<int>(next("jitter") % static_cast<std::uint64_t>(calls_ / 8 + 1)));
     const Window one = run(WindowKind::kRekeyed, choose(n), Rewrite::kRekey);
     const Window two = run(WindowKind::kRekeyed, choose(2 * n), Rewrite::kRekey);
     const double slope = (two.wall_us - one.wall_us) / n - control_.per_call_us;
@@ -125,16 +130,18 @@ class Bench {
     const bool stale = before[call] != 0 && before[call] == now;
     for (const OutputStats& o : v.slots[call]) {
       if (o.stats.ok()) continue;
-      findings_.push_back({stale ? "stale_output" : "timed_output_wrong", wb_.shape().label(),
-                           fmt::format("call {} of {} in a timed window: {} of {} elements of {} wrong{}",
-                                       call + 1, slots.size(), o.stats.bad, o.stats.count, o.output,
-                                       stale ? "; the bytes are those of an earlier call" : "")});
+      findings_.push_back(
+          {stale ? "stale_output" : "timed_output_wrong", wb_.shape().label(),
+           fmt::format("call {} of {} in a timed window: {} of {} elements of {} wrong{}", call + 1,
+                       slots.size(), o.stats.bad, o.stats.count, o.output,
+                       stale ? "; the bytes are those of an earlier call" : "")});
       throw SubmissionFault(
           o.stats.non_finite > 0 ? Verdict::kNonFinite : Verdict::kWrongAnswer,
-          fmt::format("{} in a timed window, call {} of {}: {} of {} elements of {} are wrong; worst at "
-                      "index {}: expected {:.9g}, got {:.9g}",
-                      wb_.shape().label(), call + 1, slots.size(), o.stats.bad, o.stats.count, o.output,
-                      o.stats.worst_index, o.stats.worst_expected, o.stats.worst_got));
+          fmt::format(
+              "{} in a timed window, call {} of {}: {} of {} elements of {} are wrong; worst at "
+              "index {}: expected {:.9g}, got {:.9g}",
+              wb_.shape().label(), call + 1, slots.size(), o.stats.bad, o.stats.count, o.output,
+              o.stats.worst_index, o.stats.worst_expected, o.stats.worst_got));
     }
     throw JudgeError("a window was wrong but none of its outputs is");
   }
@@ -153,15 +160,18 @@ class Bench {
 
   void keep(Window w) { samples_.windows.push_back(std::move(w)); }
 
-  /// Throttling, or a hypervisor that took the cores away: what was measured since is not the kernel.
+  /// Throttling, or a hypervisor that took the cores away: what was measured since is not the
+  /// kernel.
   void drop_if_disturbed(const ClockSample& before, std::size_t first) {
     const ClockSample after = wb_.device().sample_clocks();
     samples_.clocks = after;
     double wall_us = 0;
-    for (std::size_t i = first; i < samples_.windows.size(); ++i) wall_us += samples_.windows[i].wall_us;
+    for (std::size_t i = first; i < samples_.windows.size(); ++i)
+      wall_us += samples_.windows[i].wall_us;
     const bool stolen = after.stolen_us - before.stolen_us > 0.05 * wall_us + 10e3;
     if (!(after.throttled || before.throttled || stolen)) return;
-    // Never drop so much that nothing is left: a machine that always throttles is measured as it is.
+    // Never drop so much that nothing is left: a machine that always throttles is measured as it
+    // is.
     if (samples_.dropped > 3 * options_.max_rounds) return;
     const int dropped = static_cast<int>(samples_.windows.size() - first);
     if (first < 6) return;
@@ -177,10 +187,11 @@ class Bench {
   }
 
   void report_progress(int round) const {
-    progress(fmt::format("bench  {}  {}  round {}  {}", wb_.problem().id, wb_.shape().label(), round + 1,
-                         samples_.windows.empty()
-                             ? ""
-                             : fmt::format("{:.2f} us", median(samples_.window_medians({WindowKind::kRekeyed})))));
+    progress(fmt::format(
+        "bench  {}  {}  round {}  {}", wb_.problem().id, wb_.shape().label(), round + 1,
+        samples_.windows.empty()
+            ? ""
+            : fmt::format("{:.2f} us", median(samples_.window_medians({WindowKind::kRekeyed})))));
   }
 
   Workbench& wb_;
@@ -212,7 +223,8 @@ Control measure_control(Workbench& wb) {
   return {std::max(0.0, median(slopes)), median(pairs)};
 }
 
-int wanted_slots(const Device& device, const Problem& p, const Shape& shape, const Ceilings& measured) {
+int wanted_slots(const Device& device, const Problem& p, const Shape& shape,
+                 const Ceilings& measured) {
   if (is_cpu(device)) return 24;
   double floor_us = 0;
   const auto rate = [&](const std::string& key) {
@@ -238,7 +250,8 @@ void bench_shape(Workbench& wb, const Control& control, const Ceilings& measured
     throw;
   }
   const bool cpu = is_cpu(wb.device());
-  ShapeBench scored = score(samples, wb.problem(), wb.shape(), control, cpu, measured, datasheet, seed);
+  ShapeBench scored =
+      score(samples, wb.problem(), wb.shape(), control, cpu, measured, datasheet, seed);
   weigh(samples, scored, cpu, seed, bench.findings_);
   report.findings.insert(report.findings.end(), bench.findings_.begin(), bench.findings_.end());
   report.shapes.push_back(std::move(scored));

@@ -15,10 +15,10 @@ namespace assay {
 class Workbench;
 
 struct BenchOptions {
-  double budget_s = 2.0;       ///< wall clock per shape
+  double budget_s = 2.0;  ///< wall clock per shape
   int min_rounds = 5;
   int max_rounds = 40;
-  double precision = 0.01;     ///< stop when the 95 % interval of the median is within this share
+  double precision = 0.01;  ///< stop when the 95 % interval of the median is within this share
 };
 
 /// What a window costs besides the calls, measured before anything hostile was loaded.
@@ -33,8 +33,8 @@ Control measure_control(Workbench&);
 /// How many slots a bench of this shape wants: enough that a pair of windows lasts some 20 ms.
 int wanted_slots(const Device&, const Problem&, const Shape&, const Ceilings& measured);
 
-/// The result for one shape. Times are microseconds per call on a cold cache, the empty pair of stamps
-/// subtracted.
+/// The result for one shape. Times are microseconds per call on a cold cache, the empty pair of
+/// stamps subtracted.
 struct ShapeBench {
   std::string shape;
   double median_us = 0, p5_us = 0, p95_us = 0;
@@ -45,14 +45,14 @@ struct ShapeBench {
   double single_us = 0;      ///< median with slots handed out one by one
   double fresh_us = 0;       ///< median over windows on a base never seen
   double rekeyed_us = 0;     ///< median over re-keyed windows
-  double repeat_us = 0;      ///< median over windows whose bytes did not change (a probe, not scored)
+  double repeat_us = 0;  ///< median over windows whose bytes did not change (a probe, not scored)
   double empty_pair_us = 0;  ///< what an empty pair of stamps reads
   int windows = 0, calls = 0, dropped_windows = 0;
   double published_flops = 0, published_bytes = 0;
-  double frac = 0;           ///< published rate / datasheet peak
-  double floor_us = 0;       ///< from floor formulas at the rates measured on this machine
-  double sol = 0;            ///< floor_us / median_us
-  double physics_us = 0;     ///< the same at datasheet peaks: nothing can be faster
+  double frac = 0;        ///< published rate / datasheet peak
+  double floor_us = 0;    ///< from floor formulas at the rates measured on this machine
+  double sol = 0;         ///< floor_us / median_us
+  double physics_us = 0;  ///< the same at datasheet peaks: nothing can be faster
   double core_mhz = 0, temperature_c = 0, power_w = 0;
 };
 
@@ -63,12 +63,12 @@ struct BenchReport {
   std::vector<Finding> findings;
 };
 
-/// Datasheet peaks of known hardware (data/hardware.yaml): keys as in Ceilings, plus "dram" (bytes/s).
-/// Empty when the hardware is not listed (every cpu).
+/// Datasheet peaks of known hardware (data/hardware.yaml): keys as in Ceilings, plus "dram"
+/// (bytes/s). Empty when the hardware is not listed (every cpu).
 Ceilings datasheet_peaks(const DeviceInfo&);
 
-/// Measures one shape on a workbench whose check has passed; appends to `report`. SubmissionFault if a
-/// timed output is wrong. Findings that reject are left in the report for the caller.
+/// Measures one shape on a workbench whose check has passed; appends to `report`. SubmissionFault
+/// if a timed output is wrong. Findings that reject are left in the report for the caller.
 void bench_shape(Workbench&, const Control&, const Ceilings& measured, const Ceilings& datasheet,
                  const BenchOptions&, std::uint64_t seed, BenchReport& report);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// From samples to findings. Every threshold is here, with its reason; docs/measurement.md has the honest
-// spreads they were chosen against.
-#include <cmath>
-
+// From samples to findings. Every threshold is here, with its reason; docs/measurement.md has the
+// honest spreads they were chosen against.
 #include <fmt/format.h>
+
+#include <cmath>
 
 #include "judge/bench/samples.h"
 #include "judge/bench/stats.h"
@@ -11,27 +11,29 @@
 namespace assay {
 namespace {
 
-/// How far honest kernels stray. The cpu shares its cores, caches and clock with everything else that
-/// runs; a GPU is the kernel's alone.
+/// How far honest kernels stray. The cpu shares its cores, caches and clock with everything else
+/// that runs; a GPU is the kernel's alone.
 struct Margins {
-  double clock_share, clock_us;    ///< unseen time allowed, of the wall slope and at least
-  double memo_share, memo_us;      ///< re-keyed against fresh
-  double repeat_share;             ///< repeated against new bytes
-  double single_factor, single_us; ///< one call alone against its share of a window
+  double clock_share, clock_us;     ///< unseen time allowed, of the wall slope and at least
+  double memo_share, memo_us;       ///< re-keyed against fresh
+  double repeat_share;              ///< repeated against new bytes
+  double single_factor, single_us;  ///< one call alone against its share of a window
 };
 constexpr Margins kGpu{0.05, 0.7, 0.12, 1.5, 0.25, 1.6, 8};
 constexpr Margins kCpu{0.20, 20, 0.30, 10, 0.45, 4, 300};
 
-/// Calls of a window add up to more than this many times count x median only if a few do all the work.
+/// Calls of a window add up to more than this many times count x median only if a few do all the
+/// work.
 constexpr double kMergedSum = 2.5;
 
 void weigh_clock(const ShapeBench& b, const Margins& m, std::vector<Finding>& out) {
   const double allowed = std::max(m.clock_share * b.wall_us, m.clock_us);
   if (!(b.unseen_low_us > allowed)) return;
-  out.push_back({"clock_mismatch", b.shape,
-                 fmt::format("stamps say {:.2f} us a call; the judge's clock saw {:.2f} us a call more "
-                             "than they explain ({:.2f} us at the least, {:.2f} us allowed)",
-                             b.median_us, b.unseen_us, b.unseen_low_us, allowed)});
+  out.push_back(
+      {"clock_mismatch", b.shape,
+       fmt::format("stamps say {:.2f} us a call; the judge's clock saw {:.2f} us a call more "
+                   "than they explain ({:.2f} us at the least, {:.2f} us allowed)",
+                   b.median_us, b.unseen_us, b.unseen_low_us, allowed)});
 }
 
 void weigh_memo(const Samples& s, const ShapeBench& b, const Margins& m, std::uint64_t seed,
@@ -44,37 +46,44 @@ void weigh_memo(const Samples& s, const ShapeBench& b, const Margins& m, std::ui
                    fmt::format("{:.2f} us a call on re-keyed data, {:.2f} us on data never seen",
                                b.rekeyed_us, b.fresh_us)});
   const double honest = std::min(b.rekeyed_us, b.fresh_us);
-  if (b.repeat_us < honest * (1 - m.repeat_share) - m.memo_us && again.high < std::min(moved.low, fresh.low))
+  if (b.repeat_us < honest * (1 - m.repeat_share) - m.memo_us &&
+      again.high < std::min(moved.low, fresh.low))
     out.push_back({"content_memo", b.shape,
                    fmt::format("{:.2f} us a call when no byte had changed, {:.2f} us on new bytes",
                                b.repeat_us, honest)});
 }
 
-void weigh_merging(const Samples& s, const ShapeBench& b, const Margins& m, std::vector<Finding>& out) {
+void weigh_merging(const Samples& s, const ShapeBench& b, const Margins& m,
+                   std::vector<Finding>& out) {
   std::vector<double> ratios;
   for (const Window& w : s.windows)
     if (w.kind != WindowKind::kSingle && w.call_us.size() >= 4)
-      ratios.push_back(w.sum_us() / (static_cast<double>(w.call_us.size()) * std::max(median(w.call_us), 1e-3)));
+      ratios.push_back(w.sum_us() /
+                       (static_cast<double>(w.call_us.size()) * std::max(median(w.call_us), 1e-3)));
   if (!ratios.empty() && median(ratios) > kMergedSum) {
-    out.push_back({"merged_calls", b.shape,
-                   fmt::format("the calls of a window add up to {:.1f} times their number times the "
-                               "median: a few of them do the work of all", median(ratios))});
+    out.push_back(
+        {"merged_calls", b.shape,
+         fmt::format("the calls of a window add up to {:.1f} times their number times the "
+                     "median: a few of them do the work of all",
+                     median(ratios))});
     return;
   }
   if (b.single_us > m.single_factor * b.median_us + m.single_us)
     out.push_back({"merged_calls", b.shape,
-                   fmt::format("{:.2f} us for a call alone, {:.2f} us a call in a window", b.single_us,
-                               b.median_us)});
+                   fmt::format("{:.2f} us for a call alone, {:.2f} us a call in a window",
+                               b.single_us, b.median_us)});
 }
 
 void weigh_floor(const ShapeBench& b, std::vector<Finding>& out) {
   if (b.physics_us > 0 && b.median_us < b.physics_us)
     out.push_back({"faster_than_physics", b.shape,
-                   fmt::format("{:.3f} us a call; the datasheet allows {:.3f} us", b.median_us, b.physics_us)});
+                   fmt::format("{:.3f} us a call; the datasheet allows {:.3f} us", b.median_us,
+                               b.physics_us)});
   else if (b.sol > 1.03)  // the ceilings were measured to about 1 %, the kernel too
-    out.push_back({"faster_than_measured", b.shape,
-                   fmt::format("{:.3f} us a call; the measured ceilings allow {:.3f} us: probe again",
-                               b.median_us, b.floor_us)});
+    out.push_back(
+        {"faster_than_measured", b.shape,
+         fmt::format("{:.3f} us a call; the measured ceilings allow {:.3f} us: probe again",
+                     b.median_us, b.floor_us)});
 }
 
 }  // namespace
@@ -88,8 +97,8 @@ void weigh(const Samples& s, const ShapeBench& b, bool cpu, std::uint64_t seed,
   weigh_floor(b, findings);
   if (b.ci_high_us - b.ci_low_us > 0.1 * b.median_us)
     findings.push_back({"unstable_time", b.shape,
-                        fmt::format("median {:.2f} us, 95 % interval {:.2f} to {:.2f} us", b.median_us,
-                                    b.ci_low_us, b.ci_high_us)});
+                        fmt::format("median {:.2f} us, 95 % interval {:.2f} to {:.2f} us",
+                                    b.median_us, b.ci_low_us, b.ci_high_us)});
 }
 
 }  // namespace assay

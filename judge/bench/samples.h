@@ -28,9 +28,10 @@ struct Window {
 struct Samples {
   std::vector<Window> windows;   ///< those kept
   std::vector<double> slope_us;  ///< per pair of windows: wall time per call, control subtracted
-  std::vector<double> unseen_us; ///< per pair: the part of that slope which the stamps do not explain
-  int dropped = 0;               ///< windows dropped for throttling or stolen time
-  ClockSample clocks;            ///< the last sample
+  std::vector<double>
+      unseen_us;       ///< per pair: the part of that slope which the stamps do not explain
+  int dropped = 0;     ///< windows dropped for throttling or stolen time
+  ClockSample clocks;  ///< the last sample
 
   /// Medians of the windows of these kinds.
   std::vector<double> window_medians(std::initializer_list<WindowKind>) const;

@@ -17,7 +17,8 @@ double rate(const Ceilings& c, const std::string& key) {
   return it == c.end() ? 0 : it->second;
 }
 
-/// Bytes at the fastest memory rate or operations at `key`'s rate, whichever takes longer; 0 if unknown.
+/// Bytes at the fastest memory rate or operations at `key`'s rate, whichever takes longer; 0 if
+/// unknown.
 double floor_us(const Problem& p, const Shape& s, double memory_rate, double operation_rate) {
   const double bytes = p.floor.read_bytes.evaluate(s) + p.floor.write_bytes.evaluate(s);
   const double operations = p.floor.flops.evaluate(s);
@@ -32,7 +33,9 @@ constexpr double kCpuHeadroom = 1.5;
 
 }  // namespace
 
-double Window::sum_us() const { return std::accumulate(call_us.begin(), call_us.end(), 0.0); }
+double Window::sum_us() const {
+  return std::accumulate(call_us.begin(), call_us.end(), 0.0);
+}
 
 std::vector<double> Samples::window_medians(std::initializer_list<WindowKind> kinds) const {
   std::vector<double> out;
@@ -48,8 +51,9 @@ std::vector<double> Samples::calls(std::initializer_list<WindowKind> kinds) cons
   return out;
 }
 
-ShapeBench score(const Samples& samples, const Problem& p, const Shape& shape, const Control& control,
-                 bool cpu, const Ceilings& measured, const Ceilings& datasheet, std::uint64_t seed) {
+ShapeBench score(const Samples& samples, const Problem& p, const Shape& shape,
+                 const Control& control, bool cpu, const Ceilings& measured,
+                 const Ceilings& datasheet, std::uint64_t seed) {
   ShapeBench b;
   b.shape = shape.label();
   const auto scored = {WindowKind::kRekeyed, WindowKind::kFresh};
@@ -78,7 +82,8 @@ ShapeBench score(const Samples& samples, const Problem& p, const Shape& shape, c
 
   b.published_flops = p.published_flops.evaluate(shape);
   b.published_bytes = p.published_bytes.evaluate(shape);
-  const double memory = std::max({rate(measured, "read"), rate(measured, "copy"), rate(measured, "write")});
+  const double memory =
+      std::max({rate(measured, "read"), rate(measured, "copy"), rate(measured, "write")});
   double peak = rate(datasheet, p.peak);
   if (peak == 0) peak = p.peak == "dram" ? memory : rate(measured, p.peak);
   const double work = p.regime == "memory" ? b.published_bytes : b.published_flops;

@@ -17,7 +17,9 @@ double quantile(std::vector<double> v, double q) {
   return v[low] + (at - static_cast<double>(low)) * (v[high] - v[low]);
 }
 
-double median(std::vector<double> v) { return quantile(std::move(v), 0.5); }
+double median(std::vector<double> v) {
+  return quantile(std::move(v), 0.5);
+}
 
 Interval bootstrap_median(const std::vector<double>& values, std::uint64_t seed, int resamples) {
   if (values.empty()) return {NAN, NAN};

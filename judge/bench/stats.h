@@ -15,7 +15,8 @@ struct Interval {
 };
 
 /// 95 % percentile bootstrap interval of the median, `resamples` draws from `seed`.
-Interval bootstrap_median(const std::vector<double>& values, std::uint64_t seed, int resamples = 400);
+Interval bootstrap_median(const std::vector<double>& values, std::uint64_t seed,
+                          int resamples = 400);
 
 /// exp(mean(log)); 0 if any value is not positive, or there are none.
 double geometric_mean(const std::vector<double>& values);

@@ -56,7 +56,8 @@ double noise_ratio(const CompareStats& s, const Noise& noise) {
 std::string describe_failure(const CaseResult& c, const Tolerance& t) {
   const CompareStats& s = c.stats;
   return fmt::format(
-      "{} seed {} case {}: {} of {} elements of {} are wrong{}; worst at index {}: expected {:.9g}, "
+      "{} seed {} case {}: {} of {} elements of {} are wrong{}; worst at index {}: expected "
+      "{:.9g}, "
       "got {:.9g} (tolerance {:g} + {:g} * |expected|)",
       c.shape, c.seed_index, c.name, s.bad, s.count, c.output,
       s.non_finite > 0 ? fmt::format(" ({} not finite)", s.non_finite) : "", s.worst_index,
@@ -87,9 +88,11 @@ void check_shape(Workbench& bench, std::uint64_t seed, CheckReport& report) {
     bool nominal_constants = false;
     for (const CaseSpec& c : cases) {
       progress(fmt::format("check  {}  {}  seed {}/{}  {}", p.id, shape, s + 1, p.seeds, c.name));
-      const std::uint64_t case_seed = derive_seed(seed, shape + "/" + c.name, static_cast<std::uint64_t>(s));
+      const std::uint64_t case_seed =
+          derive_seed(seed, shape + "/" + c.name, static_cast<std::uint64_t>(s));
       if (touches_constants(p, c) || !nominal_constants) {
-        bench.set_constants(derive_seed(seed, shape + "/constants", static_cast<std::uint64_t>(s)), c);
+        bench.set_constants(derive_seed(seed, shape + "/constants", static_cast<std::uint64_t>(s)),
+                            c);
         nominal_constants = !touches_constants(p, c);
       }
       bench.draw_base(0, case_seed, c);
@@ -98,15 +101,17 @@ void check_shape(Workbench& bench, std::uint64_t seed, CheckReport& report) {
       const std::uint64_t inputs = bench.input_digest(slot);
       const VerifiedWindow w = bench.run({static_cast<std::uint32_t>(slot)}, c.tolerance);
       for (const OutputStats& o : w.slots[0]) {
-        CaseResult r{shape, s, c.name, o.output, o.stats, noise_ratio(o.stats, p.noise), inputs, o.digest};
+        CaseResult r{shape,  s,       c.name, o.output, o.stats, noise_ratio(o.stats, p.noise),
+                     inputs, o.digest};
         report.cases.push_back(r);
       }
       if (w.late_write) report.findings.push_back({"late_write", shape, w.late_evidence});
       for (auto r = report.cases.end() - static_cast<std::ptrdiff_t>(w.slots[0].size());
            r != report.cases.end(); ++r)
         if (!r->stats.ok())
-          throw SubmissionFault(r->stats.non_finite > 0 ? Verdict::kNonFinite : Verdict::kWrongAnswer,
-                                describe_failure(*r, c.tolerance));
+          throw SubmissionFault(
+              r->stats.non_finite > 0 ? Verdict::kNonFinite : Verdict::kWrongAnswer,
+              describe_failure(*r, c.tolerance));
     }
   }
   add_downgrade_finding(p, report);

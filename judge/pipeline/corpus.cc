@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/pipeline/corpus.h"
 
-#include <algorithm>
-
 #include <yaml-cpp/yaml.h>
+
+#include <algorithm>
 
 #include "judge/base/clock.h"
 #include "judge/base/fault.h"
@@ -15,7 +15,8 @@
 namespace assay {
 namespace {
 
-[[noreturn]] void bad(const std::filesystem::path& file, const YAML::Mark& mark, const std::string& what) {
+[[noreturn]] void bad(const std::filesystem::path& file, const YAML::Mark& mark,
+                      const std::string& what) {
   throw UsageError("{}:{}: {}", file.string(), mark.is_null() ? 1 : mark.line + 1, what);
 }
 
@@ -36,7 +37,8 @@ CorpusCase load_case(const std::filesystem::path& folder) {
     if (!y.IsMap()) bad(file, y.Mark(), "expected a map");
     for (const auto& entry : y) {
       const auto key = entry.first.as<std::string>();
-      static const std::string known[] = {"problem", "device", "kind", "verdict", "findings", "why"};
+      static const std::string known[] = {"problem", "device",   "kind",
+                                          "verdict", "findings", "why"};
       if (std::find(std::begin(known), std::end(known), key) == std::end(known))
         bad(file, entry.first.Mark(), fmt::format("unknown key '{}'", key));
     }
@@ -47,14 +49,16 @@ CorpusCase load_case(const std::filesystem::path& folder) {
     if (device != "cpu" && device != "cuda") bad(file, y["device"].Mark(), "device is cpu or cuda");
     c.device = device == "cpu" ? wire::Backend::kCpu : wire::Backend::kCuda;
     const auto kind = y["kind"].as<std::string>();
-    if (kind != "hostile" && kind != "lookalike") bad(file, y["kind"].Mark(), "kind is hostile or lookalike");
+    if (kind != "hostile" && kind != "lookalike")
+      bad(file, y["kind"].Mark(), "kind is hostile or lookalike");
     c.hostile = kind == "hostile";
     for (const std::string& w : words(y["verdict"])) c.verdicts.push_back(verdict_from_name(w));
     c.findings = words(y["findings"]);
     for (const std::string& f : c.findings) rule_of(f);
     c.why = y["why"].as<std::string>();
     const bool accepts = std::count(c.verdicts.begin(), c.verdicts.end(), Verdict::kAccepted) > 0;
-    if (accepts == c.hostile) bad(file, y["verdict"].Mark(), "a hostile case cannot expect `accepted`, a lookalike must");
+    if (accepts == c.hostile)
+      bad(file, y["verdict"].Mark(), "a hostile case cannot expect `accepted`, a lookalike must");
   } catch (const YAML::Exception& e) {
     bad(file, e.mark, e.msg);
   } catch (const JudgeError& e) {
@@ -68,9 +72,11 @@ std::string outcome_of(const CorpusCase& c, const Record& r) {
   const bool accepted = r.verdict == Verdict::kAccepted;
   if (!c.hostile) return accepted ? "accepted" : "false_alarm";
   if (accepted) return "missed";
-  if (std::find(c.verdicts.begin(), c.verdicts.end(), r.verdict) == c.verdicts.end()) return "unexpected";
+  if (std::find(c.verdicts.begin(), c.verdicts.end(), r.verdict) == c.verdicts.end())
+    return "unexpected";
   for (const std::string& f : c.findings)
-    if (std::none_of(r.findings.begin(), r.findings.end(), [&](const Finding& x) { return x.code == f; }))
+    if (std::none_of(r.findings.begin(), r.findings.end(),
+                     [&](const Finding& x) { return x.code == f; }))
       return "unexpected";
   return "caught";
 }
@@ -82,12 +88,13 @@ std::vector<CorpusCase> load_corpus(const std::filesystem::path& root) {
   std::vector<CorpusCase> cases;
   for (const auto& e : std::filesystem::directory_iterator(root))
     if (e.is_directory()) cases.push_back(load_case(e.path()));
-  std::sort(cases.begin(), cases.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::sort(cases.begin(), cases.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
   return cases;
 }
 
-CorpusReport run_corpus(Device& device, const std::vector<CorpusCase>& cases, const Ceilings& measured,
-                        SandboxKind sandbox) {
+CorpusReport run_corpus(Device& device, const std::vector<CorpusCase>& cases,
+                        const Ceilings& measured, SandboxKind sandbox) {
   CorpusReport report;
   for (const CorpusCase& c : cases) {
     throw_if_interrupted();
@@ -115,8 +122,8 @@ CorpusReport run_corpus(Device& device, const std::vector<CorpusCase>& cases, co
     report.missed += row.outcome == "missed";
     report.false_alarms += row.outcome == "false_alarm";
     report.unexpected += row.outcome == "unexpected";
-    progress(fmt::format("corpus {}/{}  {}: {} ({})", report.cases, cases.size(), c.name, row.outcome,
-                         name(row.record.verdict)));
+    progress(fmt::format("corpus {}/{}  {}: {} ({})", report.cases, cases.size(), c.name,
+                         row.outcome, name(row.record.verdict)));
     report.rows.push_back(std::move(row));
   }
   clear_progress();

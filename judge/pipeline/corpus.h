@@ -12,8 +12,9 @@
 
 namespace assay {
 
-/// expect.yaml of one case. Keys: problem, device ("cpu" | "cuda"), kind ("hostile" | "lookalike"), verdict
-/// (one, or a list of acceptable ones), findings (optional: each must be present), why (one sentence).
+/// expect.yaml of one case. Keys: problem, device ("cpu" | "cuda"), kind ("hostile" | "lookalike"),
+/// verdict (one, or a list of acceptable ones), findings (optional: each must be present), why (one
+/// sentence).
 struct CorpusCase {
   std::string name;
   std::filesystem::path folder;
@@ -35,7 +36,8 @@ struct CorpusRow {
   double wall_s = 0;
 };
 struct CorpusReport {
-  int cases = 0, caught = 0, accepted = 0, missed = 0, false_alarms = 0, unexpected = 0, skipped = 0;
+  int cases = 0, caught = 0, accepted = 0, missed = 0, false_alarms = 0, unexpected = 0,
+      skipped = 0;
   std::vector<CorpusRow> rows;
   bool ok() const { return missed == 0 && false_alarms == 0 && unexpected == 0; }
 };

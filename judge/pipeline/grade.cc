@@ -23,7 +23,8 @@ std::string utc_now() {
   return text;
 }
 
-std::vector<Shape> chosen_shapes(const Problem& p, const Device& d, const std::vector<int>& wanted) {
+std::vector<Shape> chosen_shapes(const Problem& p, const Device& d,
+                                 const std::vector<int>& wanted) {
   const std::vector<Shape>& all = p.shapes_for(d.info().backend);
   if (wanted.empty()) return all;
   std::vector<Shape> out;
@@ -36,8 +37,9 @@ std::vector<Shape> chosen_shapes(const Problem& p, const Device& d, const std::v
 }
 
 /// One shape, start to end, in one runner process.
-void grade_shape(Device& device, const Problem& problem, const Shape& shape, const Artifact& artifact,
-                 const Ceilings& measured, const GradeOptions& options, Record& record) {
+void grade_shape(Device& device, const Problem& problem, const Shape& shape,
+                 const Artifact& artifact, const Ceilings& measured, const GradeOptions& options,
+                 Record& record) {
   SessionOptions session;
   session.sandbox = options.sandbox;
   session.threads = device.info().backend == wire::Backend::kCpu ? device.info().units : 4;
@@ -114,12 +116,12 @@ Record grade(Device& device, const Problem& problem, const Submission& submissio
     r.sandbox = name(resolve_sandbox(options.sandbox));
     const Artifact artifact = build_for(device, problem, submission, options.sandbox, r);
     begin_us = now_us();
-    for (const Shape& s : shapes)
-      grade_shape(device, problem, s, artifact, measured, options, r);
+    for (const Shape& s : shapes) grade_shape(device, problem, s, artifact, measured, options, r);
     summarise(r.bench);
     r.verdict = Verdict::kAccepted;
   } catch (const SubmissionFault& f) {
-    // A submission that dies may have taken the device with it; then the fault is not its to carry alone.
+    // A submission that dies may have taken the device with it; then the fault is not its to carry
+    // alone.
     if (!device.healthy()) {
       r.verdict = Verdict::kInternalError;
       r.message = fmt::format("the device is not healthy after: {}", f.what());

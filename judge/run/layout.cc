@@ -9,7 +9,9 @@ namespace {
 
 constexpr std::int64_t kAligned = 256;
 
-std::int64_t round_up(std::int64_t v, std::int64_t to) { return (v + to - 1) / to * to; }
+std::int64_t round_up(std::int64_t v, std::int64_t to) {
+  return (v + to - 1) / to * to;
+}
 
 }  // namespace
 

@@ -11,7 +11,8 @@
 namespace assay {
 namespace {
 
-/// Slots below this one sit at odd offsets; check uses them. The rest are aligned as allocators align.
+/// Slots below this one sit at odd offsets; check uses them. The rest are aligned as allocators
+/// align.
 constexpr int kOddSlots = 3;
 
 std::vector<Tensor> views(const std::vector<TensorSpec>& specs, const Shape& shape) {
@@ -49,8 +50,12 @@ class Workbench::Impl {
  public:
   Impl(Device& device, const Problem& problem, const Shape& shape, const SessionOptions& options,
        int slots, std::uint64_t seed)
-      : device_(device), problem_(problem), shape_(shape), seed_(seed),
-        kernels_(device.kernels(problem.id)), session_(device, options) {
+      : device_(device),
+        problem_(problem),
+        shape_(shape),
+        seed_(seed),
+        kernels_(device.kernels(problem.id)),
+        session_(device, options) {
     if (kernels_ == nullptr)
       throw JudgeError("problem {} has no code for this device; rebuild Assay", problem.id);
     slots_.resize(static_cast<std::size_t>(std::max(slots, kOddSlots)));
@@ -77,10 +82,11 @@ class Workbench::Impl {
     if (!constants_.empty()) {
       std::vector<PlacementRequest> want;
       for (const Tensor& t : constants_) want.push_back({t.bytes(), false});
-      const Placement p = place(want, device_.arena_granularity(), true, derive_seed(seed_, "const"));
+      const Placement p =
+          place(want, device_.arena_granularity(), true, derive_seed(seed_, "const"));
       constant_arena_ = device_.allocate_arena(p.arena_bytes, false);
-      constant_refs_ = point_into(constants_, *constant_arena_, session_.map(*constant_arena_),
-                                  p.offsets, 0);
+      constant_refs_ =
+          point_into(constants_, *constant_arena_, session_.map(*constant_arena_), p.offsets, 0);
     }
     derived_ = views(problem_.derived, shape_);
     if (!derived_.empty()) derived_memory_ = allocate_all(device_, derived_);
@@ -90,8 +96,10 @@ class Workbench::Impl {
   void place_inputs() {
     std::vector<PlacementRequest> want;
     for (int s = slot_count() - 1; s >= 0; --s)
-      for (const Tensor& t : views(problem_.inputs, shape_)) want.push_back({t.bytes(), s < kOddSlots});
-    const Placement p = place(want, device_.arena_granularity(), true, derive_seed(seed_, "inputs"));
+      for (const Tensor& t : views(problem_.inputs, shape_))
+        want.push_back({t.bytes(), s < kOddSlots});
+    const Placement p =
+        place(want, device_.arena_granularity(), true, derive_seed(seed_, "inputs"));
     input_arena_ = device_.allocate_arena(p.arena_bytes, false);
     const std::uint32_t number = session_.map(*input_arena_);
     const std::size_t per_slot = problem_.inputs.size();
@@ -108,8 +116,10 @@ class Workbench::Impl {
   void place_outputs() {
     std::vector<PlacementRequest> want;
     for (int s = 0; s < slot_count(); ++s)
-      for (const Tensor& t : views(problem_.outputs, shape_)) want.push_back({t.bytes(), s < kOddSlots});
-    const Placement p = place(want, device_.arena_granularity(), false, derive_seed(seed_, "outputs"));
+      for (const Tensor& t : views(problem_.outputs, shape_))
+        want.push_back({t.bytes(), s < kOddSlots});
+    const Placement p =
+        place(want, device_.arena_granularity(), false, derive_seed(seed_, "outputs"));
     output_arena_ = device_.allocate_arena(p.arena_bytes, true);
     captured_ = device_.allocate(p.arena_bytes);
     const std::uint32_t number = session_.map(*output_arena_);
@@ -210,7 +220,8 @@ class Workbench::Impl {
     if (c.structural) {
       if (kernels_->structure == nullptr)
         throw JudgeError("problem {} lists structural cases but has no structure()", problem_.id);
-      kernels_->structure(device_, {shape_, c.name, derive_seed(seed, c.name), constants_, b.inputs});
+      kernels_->structure(device_,
+                          {shape_, c.name, derive_seed(seed, c.name), constants_, b.inputs});
     }
     kernels_->oracle(device_, {shape_, constants_, derived_, b.inputs, b.expected});
   }
@@ -292,7 +303,8 @@ class Workbench::Impl {
   }
 
   /// Names the tensor the stray byte belongs to or lies beside.
-  [[noreturn]] void report_stray_write(std::int64_t offset, const std::vector<std::uint32_t>& order) {
+  [[noreturn]] void report_stray_write(std::int64_t offset,
+                                       const std::vector<std::uint32_t>& order) {
     for (std::size_t s = 0; s < slots_.size(); ++s) {
       const bool handed_out =
           std::find(order.begin(), order.end(), static_cast<std::uint32_t>(s)) != order.end();
@@ -301,12 +313,13 @@ class Workbench::Impl {
         const std::int64_t from = offset - offset_of(t);
         const std::string& output = problem_.outputs[o].name;
         if (!handed_out && from >= 0 && from < t.bytes())
-          throw SubmissionFault(Verdict::kOutOfBounds,
-                                fmt::format("wrote output {} of a slot that was not handed out", output));
-        if (handed_out && from >= t.bytes() && from < t.bytes() + kGuardBytes)
           throw SubmissionFault(
               Verdict::kOutOfBounds,
-              fmt::format("wrote {} bytes past the end of output {}", from - t.bytes() + 1, output));
+              fmt::format("wrote output {} of a slot that was not handed out", output));
+        if (handed_out && from >= t.bytes() && from < t.bytes() + kGuardBytes)
+          throw SubmissionFault(Verdict::kOutOfBounds,
+                                fmt::format("wrote {} bytes past the end of output {}",
+                                            from - t.bytes() + 1, output));
         if (handed_out && from < 0 && from >= -kGuardBytes)
           throw SubmissionFault(Verdict::kOutOfBounds,
                                 fmt::format("wrote {} bytes before output {}", -from, output));
@@ -319,8 +332,8 @@ class Workbench::Impl {
     std::vector<OutputStats> out;
     std::vector<Range> ranges;
     for (std::size_t o = 0; o < problem_.outputs.size(); ++o) {
-      const CompareArgs args{shape_,       static_cast<int>(o), tolerance,
-                             slot.inputs,  slot.expected,       slot.captured};
+      const CompareArgs args{shape_,      static_cast<int>(o), tolerance,
+                             slot.inputs, slot.expected,       slot.captured};
       out.push_back({problem_.outputs[o].name, kernels_->compare(device_, args), 0});
       ranges.push_back({slot.captured[o].data, slot.captured[o].bytes()});
     }
@@ -329,8 +342,8 @@ class Workbench::Impl {
     return out;
   }
 
-  /// Three readings of each output: the runner's when run() returned, the runner's after a device-wide
-  /// wait, and ours at the capture. And ours once more, now.
+  /// Three readings of each output: the runner's when run() returned, the runner's after a
+  /// device-wide wait, and ours at the capture. And ours once more, now.
   void judge_lateness(const std::vector<std::uint32_t>& order, VerifiedWindow& w) {
     std::vector<Range> live;
     for (std::uint32_t s : order)
@@ -344,13 +357,14 @@ class Workbench::Impl {
         settled_now = wire::digest_chain(settled_now, now[at++]);
       }
       slots_[order[i]].last_digest = captured;
-      const char* what = settled_now != captured             ? "after the judge had captured it"
-                         : w.times.settled[i] != captured    ? "between the final wait and the capture"
+      const char* what = settled_now != captured          ? "after the judge had captured it"
+                         : w.times.settled[i] != captured ? "between the final wait and the capture"
                          : w.times.returned[i] != w.times.settled[i] ? "after run() had returned"
                                                                      : nullptr;
       if (what != nullptr && !w.late_write) {
         w.late_write = true;
-        w.late_evidence = fmt::format("output of call {} of {} changed {}", i + 1, order.size(), what);
+        w.late_evidence =
+            fmt::format("output of call {} of {} changed {}", i + 1, order.size(), what);
       }
     }
   }
@@ -379,18 +393,34 @@ Workbench::Workbench(Device& device, const Problem& problem, const Shape& shape,
     : impl_(std::make_unique<Impl>(device, problem, shape, options, slots, seed)) {}
 Workbench::~Workbench() = default;
 
-const Problem& Workbench::problem() const { return impl_->problem_; }
-const Shape& Workbench::shape() const { return impl_->shape_; }
-Device& Workbench::device() { return impl_->device_; }
-int Workbench::slot_count() const { return impl_->slot_count(); }
-int Workbench::first_aligned_slot() const { return kOddSlots; }
-int Workbench::base_count() const { return static_cast<int>(impl_->bases_.size()); }
-WindowResult Workbench::control_window(int calls) { return impl_->control_window(calls); }
+const Problem& Workbench::problem() const {
+  return impl_->problem_;
+}
+const Shape& Workbench::shape() const {
+  return impl_->shape_;
+}
+Device& Workbench::device() {
+  return impl_->device_;
+}
+int Workbench::slot_count() const {
+  return impl_->slot_count();
+}
+int Workbench::first_aligned_slot() const {
+  return kOddSlots;
+}
+int Workbench::base_count() const {
+  return static_cast<int>(impl_->bases_.size());
+}
+WindowResult Workbench::control_window(int calls) {
+  return impl_->control_window(calls);
+}
 void Workbench::load(const Artifact& a) {
   impl_->session_.load(a);
   impl_->session_.freeze();
 }
-void Workbench::set_constants(std::uint64_t seed, const CaseSpec& c) { impl_->set_constants(seed, c); }
+void Workbench::set_constants(std::uint64_t seed, const CaseSpec& c) {
+  impl_->set_constants(seed, c);
+}
 void Workbench::draw_base(int base, std::uint64_t seed, const CaseSpec& c) {
   impl_->draw_base(impl_->bases_.at(static_cast<std::size_t>(base)), seed, c);
 }
@@ -412,11 +442,16 @@ std::uint64_t Workbench::input_digest(int slot) {
 std::uint64_t Workbench::last_digest(int slot) const {
   return impl_->slots_.at(static_cast<std::size_t>(slot)).last_digest;
 }
-const std::string& Workbench::output() const { return impl_->session_.output(); }
-void Workbench::release() { impl_->release(); }
+const std::string& Workbench::output() const {
+  return impl_->session_.output();
+}
+void Workbench::release() {
+  impl_->release();
+}
 
 int fitting_slots(Device& device, const Problem& problem, const Shape& shape, int wanted) {
-  // Per slot: inputs, outputs twice (live and captured), expected; and at the worst a base of its own.
+  // Per slot: inputs, outputs twice (live and captured), expected; and at the worst a base of its
+  // own.
   const std::int64_t inputs = total_bytes(views(problem.inputs, shape));
   const std::int64_t outputs = total_bytes(views(problem.outputs, shape));
   const std::int64_t expected = total_bytes(views(problem.expected, shape));

@@ -6,8 +6,8 @@
 //   shared, runner read-only    constants; each slot's inputs
 //   shared, runner writable     each slot's outputs
 //   private                     bases (inputs and expected), each slot's expected, captured outputs
-// Every tensor in a shared arena is followed and preceded by a guard zone, sits at a secret offset that is
-// an odd multiple of ASSAY_ALIGNMENT, and the last input ends where the mapping ends.
+// Every tensor in a shared arena is followed and preceded by a guard zone, sits at a secret offset
+// that is an odd multiple of ASSAY_ALIGNMENT, and the last input ends where the mapping ends.
 #pragma once
 
 #include <cstdint>
@@ -41,15 +41,15 @@ struct OutputStats {
 struct VerifiedWindow {
   WindowResult times;
   std::vector<std::vector<OutputStats>> slots;  ///< per call, in window order
-  bool late_write = false;        ///< output bytes changed after run() returned
+  bool late_write = false;                      ///< output bytes changed after run() returned
   std::string late_evidence;
-  int wrong_call = -1;            ///< first call in the window with a bad output, or -1
+  int wrong_call = -1;  ///< first call in the window with a bad output, or -1
 };
 
 class Workbench {
  public:
-  /// Draws the layout from `seed`, allocates `slots` slots (at least 2), starts and maps the runner, but
-  /// does not load anything: control windows come first.
+  /// Draws the layout from `seed`, allocates `slots` slots (at least 2), starts and maps the
+  /// runner, but does not load anything: control windows come first.
   Workbench(Device&, const Problem&, const Shape&, const SessionOptions&, int slots,
             std::uint64_t seed);
   ~Workbench();
@@ -74,9 +74,9 @@ class Workbench {
   /// Writes base `base`, moved by symmetry `key`, into slot `slot`. key 0 = as drawn.
   void assign(int slot, int base, std::uint64_t key);
 
-  /// Poisons every output, flushes, runs the slots in this order, captures, verifies. SubmissionFault
-  /// on out-of-bounds writes, changed inputs, writes to slots not handed out. A wrong output is left to
-  /// the caller (wrong_call, stats).
+  /// Poisons every output, flushes, runs the slots in this order, captures, verifies.
+  /// SubmissionFault on out-of-bounds writes, changed inputs, writes to slots not handed out. A
+  /// wrong output is left to the caller (wrong_call, stats).
   VerifiedWindow run(const std::vector<std::uint32_t>& slots, const Tolerance&);
 
   /// Digest of a slot's inputs as the submission sees them.
