@@ -7,35 +7,27 @@
 #include "judge/base/hash.h"
 #include "judge/base/interrupt.h"
 #include "judge/run/layout.h"
+#include "judge/run/memory.h"
 
 namespace assay {
 namespace {
 
-/// Slots below this one sit at odd offsets; check uses them. The rest are aligned as allocators
-/// align.
-constexpr int kOddSlots = 3;
-
-std::vector<Tensor> views(const std::vector<TensorSpec>& specs, const Shape& shape) {
-  std::vector<Tensor> out;
-  for (const TensorSpec& s : specs) out.push_back(s.at(shape));
-  return out;
+Range whole(const Buffer& b) {
+  return {b.data(), b.bytes()};
 }
 
-std::int64_t total_bytes(const std::vector<Tensor>& tensors) {
-  std::int64_t n = 0;
-  for (const Tensor& t : tensors) n += (t.bytes() + 255) / 256 * 256;
-  return n;
+const ProblemKernels* kernels_of(Device& device, const Problem& problem) {
+  const ProblemKernels* k = device.kernels(problem.id);
+  if (k == nullptr)
+    throw JudgeError("problem {} has no code for this device; rebuild Assay", problem.id);
+  return k;
 }
 
-/// Private memory for a list of tensors; their data pointers are set.
-std::unique_ptr<Buffer> allocate_all(Device& device, std::vector<Tensor>& tensors) {
-  auto buffer = device.allocate(std::max<std::int64_t>(total_bytes(tensors), 256));
-  auto* at = static_cast<unsigned char*>(buffer->data());
-  for (Tensor& t : tensors) {
-    t.data = at;
-    at += (t.bytes() + 255) / 256 * 256;
-  }
-  return buffer;
+/// Bases among which the slots are shared out; one each where the symmetry has too few variants.
+int bases_for(const ProblemKernels& k, const Shape& shape, int slots) {
+  const std::int64_t capacity = std::max<std::int64_t>(1, k.rekey_capacity(shape));
+  const std::int64_t n = std::max(slots, WorkbenchMemory::kOddSlots);
+  return static_cast<int>(std::clamp<std::int64_t>((n + capacity - 1) / capacity, 2, n));
 }
 
 /// A 64-bit word whose every 16-bit lane is the same secret NaN, as bf16 and, in pairs, as f32.
@@ -54,123 +46,16 @@ class Workbench::Impl {
         problem_(problem),
         shape_(shape),
         seed_(seed),
-        kernels_(device.kernels(problem.id)),
+        kernels_(kernels_of(device, problem)),
+        m_(device, problem, shape, std::max(slots, WorkbenchMemory::kOddSlots),
+           bases_for(*kernels_, shape, slots), seed),
         session_(device, options) {
-    if (kernels_ == nullptr)
-      throw JudgeError("problem {} has no code for this device; rebuild Assay", problem.id);
-    slots_.resize(static_cast<std::size_t>(std::max(slots, kOddSlots)));
-    place_constants();
-    place_inputs();
-    place_outputs();
-    allocate_bases();
-    bind_slots();
-  }
-
-  struct Slot {
-    std::vector<Tensor> inputs, outputs, captured, expected;
-    std::vector<wire::TensorRef> input_refs, output_refs;
-    std::unique_ptr<Buffer> expected_memory;
-    std::uint64_t last_digest = 0;  ///< of the outputs captured from it last
-  };
-  struct Base {
-    std::vector<Tensor> inputs, expected;
-    std::unique_ptr<Buffer> input_memory, expected_memory;
-  };
-
-  void place_constants() {
-    constants_ = views(problem_.constants, shape_);
-    if (!constants_.empty()) {
-      std::vector<PlacementRequest> want;
-      for (const Tensor& t : constants_) want.push_back({t.bytes(), false});
-      const Placement p =
-          place(want, device_.arena_granularity(), true, derive_seed(seed_, "const"));
-      constant_arena_ = device_.allocate_arena(p.arena_bytes, false);
-      constant_refs_ =
-          point_into(constants_, *constant_arena_, session_.map(*constant_arena_), p.offsets, 0);
-    }
-    derived_ = views(problem_.derived, shape_);
-    if (!derived_.empty()) derived_memory_ = allocate_all(device_, derived_);
-  }
-
-  /// Slot 0 is placed last, so that its last input ends where the mapping ends.
-  void place_inputs() {
-    std::vector<PlacementRequest> want;
-    for (int s = slot_count() - 1; s >= 0; --s)
-      for (const Tensor& t : views(problem_.inputs, shape_))
-        want.push_back({t.bytes(), s < kOddSlots});
-    const Placement p =
-        place(want, device_.arena_granularity(), true, derive_seed(seed_, "inputs"));
-    input_arena_ = device_.allocate_arena(p.arena_bytes, false);
-    const std::uint32_t number = session_.map(*input_arena_);
-    const std::size_t per_slot = problem_.inputs.size();
-    for (int s = 0; s < slot_count(); ++s) {
-      Slot& slot = slots_[static_cast<std::size_t>(s)];
-      slot.inputs = views(problem_.inputs, shape_);
-      slot.input_refs = point_into(slot.inputs, *input_arena_, number, p.offsets,
-                                   static_cast<std::size_t>(slot_count() - 1 - s) * per_slot);
-    }
-    const Range all[] = {{input_arena_->data(), input_arena_->bytes()}};
+    const Range all[] = {whole(*m_.input_arena)};
     device_.fill_word(all, secret_nan_word(derive_seed(seed_, "guard")));
+    m_.introduce(session_);
   }
 
-  void place_outputs() {
-    std::vector<PlacementRequest> want;
-    for (int s = 0; s < slot_count(); ++s)
-      for (const Tensor& t : views(problem_.outputs, shape_))
-        want.push_back({t.bytes(), s < kOddSlots});
-    const Placement p =
-        place(want, device_.arena_granularity(), false, derive_seed(seed_, "outputs"));
-    output_arena_ = device_.allocate_arena(p.arena_bytes, true);
-    captured_ = device_.allocate(p.arena_bytes);
-    const std::uint32_t number = session_.map(*output_arena_);
-    const std::size_t per_slot = problem_.outputs.size();
-    for (std::size_t s = 0; s < slots_.size(); ++s) {
-      Slot& slot = slots_[s];
-      slot.outputs = views(problem_.outputs, shape_);
-      slot.output_refs = point_into(slot.outputs, *output_arena_, number, p.offsets, s * per_slot);
-      slot.captured = slot.outputs;
-      for (std::size_t o = 0; o < per_slot; ++o)
-        slot.captured[o].data =
-            static_cast<unsigned char*>(captured_->data()) + p.offsets[s * per_slot + o];
-      slot.expected = views(problem_.expected, shape_);
-      slot.expected_memory = allocate_all(device_, slot.expected);
-    }
-  }
-
-  static std::vector<wire::TensorRef> point_into(std::vector<Tensor>& tensors, const Arena& arena,
-                                                 std::uint32_t number,
-                                                 const std::vector<std::int64_t>& offsets,
-                                                 std::size_t first) {
-    std::vector<wire::TensorRef> refs;
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      Tensor& t = tensors[i];
-      const std::int64_t offset = offsets[first + i];
-      t.data = static_cast<unsigned char*>(arena.data()) + offset;
-      refs.push_back({number, static_cast<std::uint64_t>(offset), t.dtype,
-                      std::vector<std::int64_t>(t.shape, t.shape + t.rank)});
-    }
-    return refs;
-  }
-
-  void allocate_bases() {
-    const std::int64_t capacity = std::max<std::int64_t>(1, kernels_->rekey_capacity(shape_));
-    const std::int64_t wanted = (slot_count() + capacity - 1) / capacity;
-    bases_.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(wanted, 2, slot_count())));
-    for (Base& b : bases_) {
-      b.inputs = views(problem_.inputs, shape_);
-      b.input_memory = allocate_all(device_, b.inputs);
-      b.expected = views(problem_.expected, shape_);
-      b.expected_memory = allocate_all(device_, b.expected);
-    }
-  }
-
-  void bind_slots() {
-    for (std::size_t s = 0; s < slots_.size(); ++s)
-      session_.bind(static_cast<std::uint32_t>(s), slots_[s].input_refs, slots_[s].output_refs);
-    session_.freeze();
-  }
-
-  int slot_count() const { return static_cast<int>(slots_.size()); }
+  int slot_count() const { return static_cast<int>(m_.slots.size()); }
 
   /// Draws every tensor that problem.yaml gives a distribution.
   void draw(const std::vector<TensorSpec>& specs, Tensors tensors, std::uint64_t seed,
@@ -191,18 +76,19 @@ class Workbench::Impl {
 
   void set_constants(std::uint64_t seed, const CaseSpec& c) {
     release();
-    if (!constants_.empty()) {
-      const Range all[] = {{constant_arena_->data(), constant_arena_->bytes()}};
+    if (!m_.constants.empty()) {
+      const Range all[] = {whole(*m_.constant_arena)};
       device_.fill_word(all, secret_nan_word(derive_seed(seed, "guard")));
-      draw(problem_.constants, constants_, seed, c);
+      draw(problem_.constants, m_.constants, seed, c);
       if (kernels_->draw_constants != nullptr)
-        kernels_->draw_constants(device_, {shape_, derive_seed(seed, "derived"), constants_});
-      scale_derived(problem_.constants, constants_, c);
-      if (kernels_->derive != nullptr) kernels_->derive(device_, {shape_, constants_, derived_});
+        kernels_->draw_constants(device_, {shape_, derive_seed(seed, "derived"), m_.constants});
+      scale_derived(problem_.constants, m_.constants, c);
+      if (kernels_->derive != nullptr)
+        kernels_->derive(device_, {shape_, m_.constants, m_.derived});
       device_.synchronize();
       constant_digest_ = device_.digest(all)[0];
     }
-    session_.prepare(problem_, shape_, constant_refs_, problem_.limits.prepare_s);
+    session_.prepare(problem_, shape_, m_.constant_refs, problem_.limits.prepare_s);
     prepared_ = true;
     session_.freeze();
   }
@@ -221,9 +107,9 @@ class Workbench::Impl {
       if (kernels_->structure == nullptr)
         throw JudgeError("problem {} lists structural cases but has no structure()", problem_.id);
       kernels_->structure(device_,
-                          {shape_, c.name, derive_seed(seed, c.name), constants_, b.inputs});
+                          {shape_, c.name, derive_seed(seed, c.name), m_.constants, b.inputs});
     }
-    kernels_->oracle(device_, {shape_, constants_, derived_, b.inputs, b.expected});
+    kernels_->oracle(device_, {shape_, m_.constants, m_.derived, b.inputs, b.expected});
   }
 
   void assign(Slot& s, const Base& b, std::uint64_t key) {
@@ -241,10 +127,10 @@ class Workbench::Impl {
   void get_ready() {
     throw_if_interrupted();
     word_ = secret_nan_word(derive_seed(seed_, "poison", window_++));
-    const Range outputs[] = {{output_arena_->data(), output_arena_->bytes()}};
+    const Range outputs[] = {whole(*m_.output_arena)};
     device_.fill_word(outputs, word_);
-    std::vector<Range> live = {{input_arena_->data(), input_arena_->bytes()}, outputs[0]};
-    if (constant_arena_) live.push_back({constant_arena_->data(), constant_arena_->bytes()});
+    std::vector<Range> live = {whole(*m_.input_arena), outputs[0]};
+    if (m_.constant_arena) live.push_back(whole(*m_.constant_arena));
     if (!walled()) input_digest_ = device_.digest({&live[0], 1})[0];
     device_.flush_caches(live);
   }
@@ -254,10 +140,10 @@ class Workbench::Impl {
     VerifiedWindow w;
     const double deadline_s = problem_.limits.call_s + 0.05 * static_cast<double>(order.size());
     w.times = session_.run_window(order, false, deadline_s);
-    device_.copy(captured_->data(), output_arena_->data(), output_arena_->bytes());
+    device_.copy(m_.captured->data(), m_.output_arena->data(), m_.output_arena->bytes());
     verify_untouched(order);
     for (std::size_t i = 0; i < order.size(); ++i) {
-      w.slots.push_back(compare(slots_[order[i]], tolerance));
+      w.slots.push_back(compare(m_.slots[order[i]], tolerance));
       for (const OutputStats& o : w.slots.back())
         if (!o.stats.ok() && w.wrong_call < 0) w.wrong_call = static_cast<int>(i);
     }
@@ -270,16 +156,16 @@ class Workbench::Impl {
   void verify_untouched(const std::vector<std::uint32_t>& order) {
     std::vector<std::pair<std::int64_t, std::int64_t>> taken;  // offset, bytes
     for (std::uint32_t s : order)
-      for (const Tensor& t : slots_[s].captured)
+      for (const Tensor& t : m_.slots[s].captured)
         taken.emplace_back(offset_of(t), (t.bytes() + 1) / 2 * 2);
     std::sort(taken.begin(), taken.end());
-    taken.emplace_back(captured_->bytes(), 0);
+    taken.emplace_back(m_.captured->bytes(), 0);
     std::vector<Range> gaps;
     std::vector<std::int64_t> starts;
     std::int64_t at = 0;
     for (const auto& [offset, bytes] : taken) {
       if (offset > at) {
-        gaps.push_back({static_cast<unsigned char*>(captured_->data()) + at, offset - at});
+        gaps.push_back({static_cast<unsigned char*>(m_.captured->data()) + at, offset - at});
         starts.push_back(at);
       }
       at = offset + bytes;
@@ -288,28 +174,28 @@ class Workbench::Impl {
     for (std::size_t i = 0; i < changes.size(); ++i)
       if (changes[i] >= 0) report_stray_write(starts[i] + changes[i], order);
     if (walled()) return;
-    const Range inputs[] = {{input_arena_->data(), input_arena_->bytes()}};
+    const Range inputs[] = {whole(*m_.input_arena)};
     if (device_.digest(inputs)[0] != input_digest_)
       throw SubmissionFault(Verdict::kOutOfBounds, "wrote into its inputs");
-    if (!constant_arena_) return;
-    const Range constants[] = {{constant_arena_->data(), constant_arena_->bytes()}};
+    if (!m_.constant_arena) return;
+    const Range constants[] = {whole(*m_.constant_arena)};
     if (device_.digest(constants)[0] != constant_digest_)
       throw SubmissionFault(Verdict::kOutOfBounds, "wrote into its constants");
   }
 
   std::int64_t offset_of(const Tensor& captured) const {
     return static_cast<unsigned char*>(captured.data) -
-           static_cast<unsigned char*>(captured_->data());
+           static_cast<unsigned char*>(m_.captured->data());
   }
 
   /// Names the tensor the stray byte belongs to or lies beside.
   [[noreturn]] void report_stray_write(std::int64_t offset,
                                        const std::vector<std::uint32_t>& order) {
-    for (std::size_t s = 0; s < slots_.size(); ++s) {
+    for (std::size_t s = 0; s < m_.slots.size(); ++s) {
       const bool handed_out =
           std::find(order.begin(), order.end(), static_cast<std::uint32_t>(s)) != order.end();
-      for (std::size_t o = 0; o < slots_[s].captured.size(); ++o) {
-        const Tensor& t = slots_[s].captured[o];
+      for (std::size_t o = 0; o < m_.slots[s].captured.size(); ++o) {
+        const Tensor& t = m_.slots[s].captured[o];
         const std::int64_t from = offset - offset_of(t);
         const std::string& output = problem_.outputs[o].name;
         if (!handed_out && from >= 0 && from < t.bytes())
@@ -347,7 +233,7 @@ class Workbench::Impl {
   void judge_lateness(const std::vector<std::uint32_t>& order, VerifiedWindow& w) {
     std::vector<Range> live;
     for (std::uint32_t s : order)
-      for (const Tensor& t : slots_[s].outputs) live.push_back({t.data, t.bytes()});
+      for (const Tensor& t : m_.slots[s].outputs) live.push_back({t.data, t.bytes()});
     const std::vector<std::uint64_t> now = device_.digest(live);
     std::size_t at = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -356,7 +242,7 @@ class Workbench::Impl {
         captured = wire::digest_chain(captured, o.digest);
         settled_now = wire::digest_chain(settled_now, now[at++]);
       }
-      slots_[order[i]].last_digest = captured;
+      m_.slots[order[i]].last_digest = captured;
       const char* what = settled_now != captured          ? "after the judge had captured it"
                          : w.times.settled[i] != captured ? "between the final wait and the capture"
                          : w.times.returned[i] != w.times.settled[i] ? "after run() had returned"
@@ -377,12 +263,7 @@ class Workbench::Impl {
   const Shape shape_;
   const std::uint64_t seed_;
   const ProblemKernels* kernels_;
-  std::unique_ptr<Arena> constant_arena_, input_arena_, output_arena_;
-  std::unique_ptr<Buffer> derived_memory_, captured_;
-  std::vector<Tensor> constants_, derived_;
-  std::vector<wire::TensorRef> constant_refs_;
-  std::vector<Slot> slots_;
-  std::vector<Base> bases_;
+  WorkbenchMemory m_;
   std::uint64_t word_ = 0, window_ = 0, input_digest_ = 0, constant_digest_ = 0;
   bool prepared_ = false;
   Session session_;  // last: the runner is gone before the memory it maps is
@@ -406,10 +287,10 @@ int Workbench::slot_count() const {
   return impl_->slot_count();
 }
 int Workbench::first_aligned_slot() const {
-  return kOddSlots;
+  return WorkbenchMemory::kOddSlots;
 }
 int Workbench::base_count() const {
-  return static_cast<int>(impl_->bases_.size());
+  return static_cast<int>(impl_->m_.bases.size());
 }
 WindowResult Workbench::control_window(int calls) {
   return impl_->control_window(calls);
@@ -422,25 +303,25 @@ void Workbench::set_constants(std::uint64_t seed, const CaseSpec& c) {
   impl_->set_constants(seed, c);
 }
 void Workbench::draw_base(int base, std::uint64_t seed, const CaseSpec& c) {
-  impl_->draw_base(impl_->bases_.at(static_cast<std::size_t>(base)), seed, c);
+  impl_->draw_base(impl_->m_.bases.at(static_cast<std::size_t>(base)), seed, c);
 }
 void Workbench::assign(int slot, int base, std::uint64_t key) {
-  impl_->assign(impl_->slots_.at(static_cast<std::size_t>(slot)),
-                impl_->bases_.at(static_cast<std::size_t>(base)), key);
+  impl_->assign(impl_->m_.slots.at(static_cast<std::size_t>(slot)),
+                impl_->m_.bases.at(static_cast<std::size_t>(base)), key);
 }
 VerifiedWindow Workbench::run(const std::vector<std::uint32_t>& slots, const Tolerance& t) {
   return impl_->run(slots, t);
 }
 std::uint64_t Workbench::input_digest(int slot) {
   std::vector<Range> ranges;
-  for (const Tensor& t : impl_->slots_.at(static_cast<std::size_t>(slot)).inputs)
+  for (const Tensor& t : impl_->m_.slots.at(static_cast<std::size_t>(slot)).inputs)
     ranges.push_back({t.data, t.bytes()});
   std::uint64_t d = 0;
   for (std::uint64_t v : impl_->device_.digest(ranges)) d = wire::digest_chain(d, v);
   return d;
 }
 std::uint64_t Workbench::last_digest(int slot) const {
-  return impl_->slots_.at(static_cast<std::size_t>(slot)).last_digest;
+  return impl_->m_.slots.at(static_cast<std::size_t>(slot)).last_digest;
 }
 const std::string& Workbench::output() const {
   return impl_->session_.output();
@@ -460,8 +341,8 @@ int fitting_slots(Device& device, const Problem& problem, const Shape& shape, in
   const std::int64_t budget =
       cuda ? device.info().memory_bytes / 100 * 35
            : std::min<std::int64_t>(device.info().memory_bytes / 8, std::int64_t{512} << 20);
-  return static_cast<int>(
-      std::clamp<std::int64_t>(budget / per_slot, 2 + kOddSlots, wanted + kOddSlots));
+  return static_cast<int>(std::clamp<std::int64_t>(
+      budget / per_slot, 2 + WorkbenchMemory::kOddSlots, wanted + WorkbenchMemory::kOddSlots));
 }
 
 }  // namespace assay
