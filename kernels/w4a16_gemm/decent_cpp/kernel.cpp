@@ -43,11 +43,13 @@ class Pool {
       for (int64_t i = 0; i < count; ++i) task(i);
       return;
     }
+    const uint64_t round = ticket_ / kRound + 1;
+    ticket_ = round * kRound + kRound - 1;  // closed: a late thread must not mix two rounds
     call_ = [](void* f, uint64_t i) { (*static_cast<F*>(f))(static_cast<int64_t>(i)); };
     task_ = &task;
     count_ = static_cast<uint64_t>(count);
     done_ = 0;
-    ticket_ = (ticket_ / kRound + 1) * kRound;
+    ticket_ = (round + 1) * kRound;
     ticket_.notify_all();
     take();
     for (int spin = 0; done_ != count_; ++spin)
