@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of the messages in protocol.h: one tag byte (index in the variant), then the fields in order,
-// little endian; a list or string is a u32 count and its items. Decoding never reads past the end,
-// never allocates more than the message's own size could fill, and accepts exactly one encoding.
+// Bytes of the messages in protocol.h: one tag byte (index in the variant), then the fields in
+// order, little endian; a list or string is a u32 count and its items. Decoding never reads past
+// the end, never allocates more than the message's own size could fill, and accepts exactly one
+// encoding.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fingerprint both sides take of a buffer: a sum over 8-byte little-endian words, each mixed with
-// its position, so that it is the same in any order, on the CPU and on the GPU. It tells changed bytes
-// from unchanged ones; it is not a defence against forgery (the judge never relies on a runner's
-// fingerprint for a result, only on its own reading of the memory).
+// The fingerprint both sides take of a buffer: a sum over 8-byte little-endian words, each mixed
+// with its position, so that it is the same in any order, on the CPU and on the GPU. It tells
+// changed bytes from unchanged ones; it is not a defence against forgery (the judge never relies on
+// a runner's fingerprint for a result, only on its own reading of the memory).
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ ASSAY_HD inline std::uint64_t digest_term(std::uint64_t word, std::uint64_t inde
   return mix64(word + mix64(index + 0x9e3779b97f4a7c15ULL));
 }
 
-/// Word `index` of a buffer of `bytes` bytes; the last word is padded with zeros. `data` may have any
-/// alignment.
+/// Word `index` of a buffer of `bytes` bytes; the last word is padded with zeros. `data` may have
+/// any alignment.
 ASSAY_HD inline std::uint64_t digest_word(const unsigned char* data, std::size_t bytes,
                                           std::size_t index) {
   std::uint64_t word = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages between the judge and the runner. The judge speaks first and every request has exactly
-// one reply. Requests are trusted by the runner; replies are HOSTILE to the judge: they are claims,
-// never verdicts, and no expected value, seed, tolerance or verdict is in any request.
+// The messages between the judge and the runner. The judge speaks first and every request has
+// exactly one reply. Requests are trusted by the runner; replies are HOSTILE to the judge: they are
+// claims, never verdicts, and no expected value, seed, tolerance or verdict is in any request.
 //
 // One message = one SOCK_SEQPACKET datagram of at most kMaxMessageBytes; see codec.h for the bytes.
 #pragma once
@@ -18,11 +18,11 @@ namespace assay::wire {
 
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::size_t kMaxMessageBytes = 128 * 1024;
-inline constexpr std::size_t kMaxText = 1024;     // bytes in one string
-inline constexpr std::size_t kMaxRank = 8;        // axes of one tensor
-inline constexpr std::size_t kMaxTensors = 32;    // tensors in one list
-inline constexpr std::size_t kMaxAxes = 16;       // problem axes
-inline constexpr std::size_t kMaxCalls = 2048;    // calls in one window = slots bound at once
+inline constexpr std::size_t kMaxText = 1024;   // bytes in one string
+inline constexpr std::size_t kMaxRank = 8;      // axes of one tensor
+inline constexpr std::size_t kMaxTensors = 32;  // tensors in one list
+inline constexpr std::size_t kMaxAxes = 16;     // problem axes
+inline constexpr std::size_t kMaxCalls = 2048;  // calls in one window = slots bound at once
 
 enum class Backend : std::uint8_t { kCpu = 0, kCuda = 1 };
 
@@ -48,8 +48,8 @@ struct Hello {
   std::uint32_t version = kVersion;
   Backend backend = Backend::kCpu;
   std::int32_t device_ordinal = 0;
-  std::int32_t threads = 1;        ///< host threads the submission may use
-  std::uint64_t flush_bytes = 0;   ///< cuda: bytes read before each call to empty the L2; 0 = none
+  std::int32_t threads = 1;       ///< host threads the submission may use
+  std::uint64_t flush_bytes = 0;  ///< cuda: bytes read before each call to empty the L2; 0 = none
   bool operator==(const Hello&) const = default;
 };
 
@@ -91,10 +91,10 @@ struct Bind {
   bool operator==(const Bind&) const = default;
 };
 
-/// Calls the submission once per entry of `slots`, in that order, each call between two time stamps,
-/// each followed by a fingerprint of its outputs; after the last one the device is synchronised and
-/// all outputs are fingerprinted once more. `control` leaves the call itself out; it is only ever
-/// sent before Load, when nothing hostile is in the process.
+/// Calls the submission once per entry of `slots`, in that order, each call between two time
+/// stamps, each followed by a fingerprint of its outputs; after the last one the device is
+/// synchronised and all outputs are fingerprinted once more. `control` leaves the call itself out;
+/// it is only ever sent before Load, when nothing hostile is in the process.
 struct RunWindow {
   std::vector<std::uint32_t> slots;
   bool control = false;
@@ -112,8 +112,8 @@ using Request =
 
 enum class Stage : std::uint8_t {
   kNone = 0,
-  kSetup,    ///< the runner's own work: device, mapping. A failure before Load is the machine's fault
-  kLoad,     ///< dlopen or a missing symbol
+  kSetup,  ///< the runner's own work: device, mapping. A failure before Load is the machine's fault
+  kLoad,   ///< dlopen or a missing symbol
   kPrepare,  ///< assay_prepare returned `code`
   kRun,      ///< assay_run returned `code`, or the device reported an error
 };

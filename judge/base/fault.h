@@ -3,10 +3,10 @@
 // exactly one place, pipeline/grade.cc.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 #include <string>
-
-#include <fmt/format.h>
 
 namespace assay {
 

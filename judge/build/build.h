@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles a submission in the sandbox. Results are cached by content: sources, ABI header, compiler
-// version, flags.
+// Compiles a submission in the sandbox. Results are cached by content: sources, ABI header,
+// compiler version, flags.
 #pragma once
 
 #include <filesystem>
@@ -27,9 +27,9 @@ struct Artifact {
   double build_s = 0;
 };
 
-/// SubmissionFault(compile_error) with the compiler's own lines (source names as the user knows them),
-/// or (time_limit / memory_limit / output_limit) by the sandbox's word; JudgeError when there is no
-/// compiler ("nvcc not found: install the CUDA toolkit or set CUDA_HOME").
+/// SubmissionFault(compile_error) with the compiler's own lines (source names as the user knows
+/// them), or (time_limit / memory_limit / output_limit) by the sandbox's word; JudgeError when
+/// there is no compiler ("nvcc not found: install the CUDA toolkit or set CUDA_HOME").
 Artifact build(const Submission&, const BuildOptions&);
 
 }  // namespace assay

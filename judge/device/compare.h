@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one comparison of an output with the oracle found. Plain sums and extremes, so that it can be
-// reduced in a fixed order: the same outputs give the same bits.
+// What one comparison of an output with the oracle found. Plain sums and extremes, so that it can
+// be reduced in a fixed order: the same outputs give the same bits.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,10 @@ struct Tolerance {
 struct Sample {
   float expected = 0;
   float got = 0;
-  float noise = 0;       ///< error an honest implementation makes here by rounding its output
-  bool bad = false;      ///< outside the tolerance
-  bool excused = false;  ///< the oracle's own decision is inside the noise here; either side accepted
+  float noise = 0;   ///< error an honest implementation makes here by rounding its output
+  bool bad = false;  ///< outside the tolerance
+  bool excused =
+      false;  ///< the oracle's own decision is inside the noise here; either side accepted
 };
 
 struct CompareStats {
@@ -30,16 +31,16 @@ struct CompareStats {
   std::int64_t bad = 0;
   std::int64_t non_finite = 0;  ///< got is NaN or infinite where expected is finite; also in bad
   std::int64_t excused = 0;
-  double max_abs = 0;           ///< largest |got - expected| over finite pairs
-  double max_rel = 0;           ///< largest |got - expected| / |expected| where |expected| > 0
+  double max_abs = 0;  ///< largest |got - expected| over finite pairs
+  double max_rel = 0;  ///< largest |got - expected| / |expected| where |expected| > 0
   double sum_sq_error = 0;
   double sum_sq_expected = 0;
   double sum_sq_noise = 0;
-  std::int64_t worst_index = -1;  ///< flat index of the worst element: non-finite first, then largest
-                                  ///< excess over the tolerance, lowest index on a tie
+  std::int64_t worst_index = -1;  ///< flat index of the worst element: non-finite first, then
+                                  ///< largest excess over the tolerance, lowest index on a tie
   float worst_expected = 0;
   float worst_got = 0;
-  float worst_score = -1;         ///< infinity for non-finite; otherwise |error|, ranked bad first
+  float worst_score = -1;  ///< infinity for non-finite; otherwise |error|, ranked bad first
 
   bool ok() const { return bad == 0; }
   double rms_error() const;
@@ -47,7 +48,9 @@ struct CompareStats {
   double rms_noise() const;
 };
 
-ASSAY_HD inline bool is_finite(float f) { return (float_bits(f) & 0x7f800000u) != 0x7f800000u; }
+ASSAY_HD inline bool is_finite(float f) {
+  return (float_bits(f) & 0x7f800000u) != 0x7f800000u;
+}
 
 ASSAY_HD inline void add(CompareStats& s, const Sample& v, std::int64_t index) {
   s.count += 1;

@@ -3,9 +3,9 @@
 // implementations: cpu_device.h and cuda_device.cuh. Everything the judge does to data goes through
 // here, so that every stage runs unchanged on both.
 //
-// All operations are in order and on the judge's side only; a call may return before its work is done,
-// synchronize() waits. Errors of the device are JudgeError (the judge's context is never shared with a
-// submission's).
+// All operations are in order and on the judge's side only; a call may return before its work is
+// done, synchronize() waits. Errors of the device are JudgeError (the judge's context is never
+// shared with a submission's).
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,10 @@ struct ProblemKernels;  // problem/ops.h
 struct DeviceInfo {
   wire::Backend backend = wire::Backend::kCpu;
   int ordinal = 0;
-  std::string name;        ///< "NVIDIA H200", or the CPU's model name
-  std::string driver;      ///< driver version, or the kernel release
-  std::string runtime;     ///< CUDA runtime version; empty on the cpu
-  std::string key;         ///< hardware identity for boards and ceilings: name, memory, threads; a slug
+  std::string name;     ///< "NVIDIA H200", or the CPU's model name
+  std::string driver;   ///< driver version, or the kernel release
+  std::string runtime;  ///< CUDA runtime version; empty on the cpu
+  std::string key;  ///< hardware identity for boards and ceilings: name, memory, threads; a slug
   std::int64_t memory_bytes = 0;
   std::int64_t cache_bytes = 0;  ///< last-level cache
   int units = 0;                 ///< multiprocessors, or hardware threads
@@ -49,8 +49,9 @@ class Buffer {
   std::int64_t bytes_ = 0;
 };
 
-/// Memory that a runner can map through fd(): a memfd (cpu) or an exported allocation (cuda). If not
-/// runner_writable: on the cpu a real wall (sealed against future writable maps), on cuda a tripwire.
+/// Memory that a runner can map through fd(): a memfd (cpu) or an exported allocation (cuda). If
+/// not runner_writable: on the cpu a real wall (sealed against future writable maps), on cuda a
+/// tripwire.
 class Arena : public Buffer {
  public:
   int fd() const { return fd_.get(); }
@@ -71,8 +72,8 @@ struct Range {
 /// dtype.
 struct Distribution {
   enum class Kind : std::uint8_t { kNormal, kUniform, kIntegers, kConstant } kind = Kind::kNormal;
-  float a = 1;      ///< normal: sigma; uniform: low; integers: low; constant: the value
-  float b = 0;      ///< normal: mean; uniform: high; integers: one past the high
+  float a = 1;  ///< normal: sigma; uniform: low; integers: low; constant: the value
+  float b = 0;  ///< normal: mean; uniform: high; integers: one past the high
   float scale = 1;
 };
 
@@ -83,25 +84,26 @@ ASSAY_HD inline float draw_element(const Distribution& d, std::uint64_t seed, st
   if (d.kind == Distribution::Kind::kNormal) v = d.b + d.a * random_normal(seed, counter);
   if (d.kind == Distribution::Kind::kUniform) v = random_uniform(seed, counter, d.a, d.b);
   if (d.kind == Distribution::Kind::kIntegers)
-    v = d.a + static_cast<float>(
-                  random_below(seed, counter, static_cast<std::uint32_t>(d.b - d.a)));
+    v = d.a +
+        static_cast<float>(random_below(seed, counter, static_cast<std::uint32_t>(d.b - d.a)));
   return v * d.scale;
 }
 
 /// The state of the machine at one moment, for throttle detection and the record.
 struct ClockSample {
-  double core_mhz = 0;          ///< 0 = unknown
-  double temperature_c = 0;     ///< 0 = unknown
-  double power_w = 0;           ///< 0 = unknown
-  bool throttled = false;       ///< thermal or hardware slowdown, power brake (not the software power cap)
-  double stolen_us = 0;         ///< cpu: time the hypervisor took from this machine since boot
-  std::string reasons;          ///< NVML's clock event reasons, spelled out
-  int other_processes = 0;      ///< cuda: compute processes on this GPU that are neither the judge nor
-                                ///< counted by the caller; -1 = unknown
+  double core_mhz = 0;       ///< 0 = unknown
+  double temperature_c = 0;  ///< 0 = unknown
+  double power_w = 0;        ///< 0 = unknown
+  bool throttled =
+      false;             ///< thermal or hardware slowdown, power brake (not the software power cap)
+  double stolen_us = 0;  ///< cpu: time the hypervisor took from this machine since boot
+  std::string reasons;   ///< NVML's clock event reasons, spelled out
+  int other_processes = 0;  ///< cuda: compute processes on this GPU that are neither the judge nor
+                            ///< counted by the caller; -1 = unknown
 };
 
-/// Rates this machine reaches, measured by probe(). Keys: "read", "copy", "write" (bytes/s); "fp32",
-/// "bf16", "fp8", "int8" (operations/s, multiply and add counted as two).
+/// Rates this machine reaches, measured by probe(). Keys: "read", "copy", "write" (bytes/s);
+/// "fp32", "bf16", "fp8", "int8" (operations/s, multiply and add counted as two).
 using Ceilings = std::map<std::string, double>;
 
 class Device {
@@ -119,15 +121,17 @@ class Device {
   virtual void copy(void* to, const void* from, std::int64_t bytes) = 0;
 
   // data
-  /// Element i becomes draw_element(d, seed, i) rounded to the dtype: the same bytes on every device.
+  /// Element i becomes draw_element(d, seed, i) rounded to the dtype: the same bytes on every
+  /// device.
   virtual void fill(const Tensor& t, const Distribution& d, std::uint64_t seed) = 0;
   /// Multiplies a float tensor by `factor` and rounds back.
   virtual void scale(const Tensor& t, float factor) = 0;
-  /// Writes the 64-bit `word` all over each range (by absolute position in the range; a tail shorter
-  /// than 8 bytes gets the word's first bytes). Guard zones and poison.
+  /// Writes the 64-bit `word` all over each range (by absolute position in the range; a tail
+  /// shorter than 8 bytes gets the word's first bytes). Guard zones and poison.
   virtual void fill_word(std::span<const Range> ranges, std::uint64_t word) = 0;
   /// For each range, the offset of the first byte that is not as fill_word left it, or -1.
-  virtual std::vector<std::int64_t> find_change(std::span<const Range> ranges, std::uint64_t word) = 0;
+  virtual std::vector<std::int64_t> find_change(std::span<const Range> ranges,
+                                                std::uint64_t word) = 0;
   /// wire::digest of each range. Synchronous.
   virtual std::vector<std::uint64_t> digest(std::span<const Range> ranges) = 0;
 
@@ -141,7 +145,8 @@ class Device {
   virtual ClockSample sample_clocks() = 0;
   /// Measures the ceilings (a few seconds). `quick` trades precision for time (under one second).
   virtual Ceilings probe(bool quick) = 0;
-  /// A known kernel with a known result in the judge's own context; false: the device is not healthy.
+  /// A known kernel with a known result in the judge's own context; false: the device is not
+  /// healthy.
   virtual bool healthy() = 0;
 
   /// The device code of a problem, or null.
@@ -151,7 +156,8 @@ class Device {
 /// Opens a device. JudgeError with one clear line when it is absent ("no CUDA device: ...").
 std::unique_ptr<Device> open_cpu_device();
 std::unique_ptr<Device> open_cuda_device(int ordinal);
-/// True if open_cuda_device(0) would succeed; the reason otherwise goes to `why`. Cheap, never throws.
+/// True if open_cuda_device(0) would succeed; the reason otherwise goes to `why`. Cheap, never
+/// throws.
 bool cuda_available(std::string* why = nullptr);
 
 }  // namespace assay

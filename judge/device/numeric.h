@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Number formats and the counter-based generator, bit for bit the same on the CPU and on the GPU.
 //
-// Everything here uses only operations that IEEE 754 rounds exactly (+ - * / sqrt and integers), and
-// the translation units that include it are compiled without contraction into fused multiply-adds
+// Everything here uses only operations that IEEE 754 rounds exactly (+ - * / sqrt and integers),
+// and the translation units that include it are compiled without contraction into fused
+// multiply-adds
 // (-ffp-contract=off, -fmad=false). Where a fused operation is wanted it is written fma().
 #pragma once
 
@@ -44,7 +45,9 @@ ASSAY_HD inline float bits_float(std::uint32_t u) {
 }
 
 // ---- bfloat16: round to nearest even; NaN stays NaN ------------------------------------------
-ASSAY_HD inline float to_float(Bf16 v) { return bits_float(static_cast<std::uint32_t>(v.bits) << 16); }
+ASSAY_HD inline float to_float(Bf16 v) {
+  return bits_float(static_cast<std::uint32_t>(v.bits) << 16);
+}
 ASSAY_HD inline Bf16 to_bf16(float f) {
   std::uint32_t u = float_bits(f);
   if ((u & 0x7fffffffu) > 0x7f800000u) return Bf16{static_cast<std::uint16_t>((u >> 16) | 0x40u)};
@@ -68,7 +71,8 @@ ASSAY_HD inline F16 to_f16(float f) {
   const std::uint32_t a = u & 0x7fffffffu;
   if (a > 0x7f800000u) return F16{static_cast<std::uint16_t>(sign | 0x7e00u)};
   if (a >= 0x477ff000u) return F16{static_cast<std::uint16_t>(sign | 0x7c00u)};
-  if (a < 0x38800000u) {  // subnormal: adding 0.5 leaves the rounded multiple of 2^-24 in the low bits
+  if (a <
+      0x38800000u) {  // subnormal: adding 0.5 leaves the rounded multiple of 2^-24 in the low bits
     const float m = bits_float(a) + 0.5f;
     return F16{static_cast<std::uint16_t>(sign | (float_bits(m) - 0x3f000000u))};
   }
@@ -130,13 +134,13 @@ ASSAY_HD inline float exact_log(float x) {
 }
 /// cos(2 pi u) for u in [0, 1), about 1e-6 absolute, exactly reproducible.
 ASSAY_HD inline float exact_cos_turn(float u) {
-  float x = u - 0.5f;                 // cos(2 pi u) = -cos(2 pi x), x in [-0.5, 0.5)
-  if (x < 0.0f) x = -x;               // even: [0, 0.5]
+  float x = u - 0.5f;    // cos(2 pi u) = -cos(2 pi x), x in [-0.5, 0.5)
+  if (x < 0.0f) x = -x;  // even: [0, 0.5]
   const bool far = x > 0.25f;
-  if (far) x = 0.5f - x;              // cos(pi - a) = -cos a: [0, 0.25]
+  if (far) x = 0.5f - x;  // cos(pi - a) = -cos a: [0, 0.25]
   const float a = x * 6.2831855f;
   const float s = a * a;
-  float p = 2.0876757e-9f;            // Taylor to x^12: error < 1e-8 on [0, pi/2]
+  float p = 2.0876757e-9f;  // Taylor to x^12: error < 1e-8 on [0, pi/2]
   p = p * s - 2.7557319e-7f;
   p = p * s + 2.4801587e-5f;
   p = p * s - 1.3888889e-3f;
@@ -152,16 +156,18 @@ ASSAY_HD inline float random_normal(std::uint64_t seed, std::uint64_t counter) {
   return radius * exact_cos_turn(unit_float(static_cast<std::uint32_t>(b)));
 }
 /// Uniform in (lo, hi).
-ASSAY_HD inline float random_uniform(std::uint64_t seed, std::uint64_t counter, float lo, float hi) {
+ASSAY_HD inline float random_uniform(std::uint64_t seed, std::uint64_t counter, float lo,
+                                     float hi) {
   return lo + (hi - lo) * unit_float(static_cast<std::uint32_t>(random_bits(seed, counter) >> 32));
 }
 /// Uniform in 0 .. n-1 (n > 0), by multiplication; bias below n / 2^32.
-ASSAY_HD inline std::uint64_t random_below(std::uint64_t seed, std::uint64_t counter, std::uint32_t n) {
+ASSAY_HD inline std::uint64_t random_below(std::uint64_t seed, std::uint64_t counter,
+                                           std::uint32_t n) {
   return ((random_bits(seed, counter) >> 32) * n) >> 32;
 }
 
-/// A pseudo-random permutation of 0 .. n-1 that can be evaluated at one point: a Feistel network over
-/// the next even power of two, walked until it lands inside. Exact bijection for every n >= 1.
+/// A pseudo-random permutation of 0 .. n-1 that can be evaluated at one point: a Feistel network
+/// over the next even power of two, walked until it lands inside. Exact bijection for every n >= 1.
 ASSAY_HD inline std::uint64_t permute_index(std::uint64_t seed, std::uint64_t i, std::uint64_t n) {
   int half = 1;
   while ((1ULL << (2 * half)) < n) ++half;

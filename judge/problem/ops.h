@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of a problem. problems/<id>/ops.h defines, in namespace assay::problems::<id>, a struct Ops
-// of static member templates over the device class D (CpuDevice or CudaDevice). It is compiled twice
-// from the same text, by the host compiler and by nvcc; the build generates both translation units, so
-// adding a problem touches nothing outside its folder.
+// The code of a problem. problems/<id>/ops.h defines, in namespace assay::problems::<id>, a struct
+// Ops of static member templates over the device class D (CpuDevice or CudaDevice). It is compiled
+// twice from the same text, by the host compiler and by nvcc; the build generates both translation
+// units, so adding a problem touches nothing outside its folder.
 //
 //   struct Ops {
 //     // Required.
 //     template <class D> static void oracle(D& d, const OracleArgs& a);     // fill a.expected
-//     template <class D> static void rekey(D& d, const RekeyArgs& a);       // exact symmetry, see below
-//     static std::int64_t rekey_capacity(const Shape& s);  // slots that may share one base; 1 = none:
+//     template <class D> static void rekey(D& d, const RekeyArgs& a);       // exact symmetry, see
+//     below static std::int64_t rekey_capacity(const Shape& s);  // slots that may share one base;
+//     1 = none:
 //                                                          // every slot gets a base of its own
 //     // Optional.
-//     template <class D> static void draw_constants(D& d, const DrawArgs& a);  // tensors drawn "derived"
-//     template <class D> static void draw_inputs(D& d, const DrawArgs& a);
-//     template <class D> static void structure(D& d, const StructureArgs& a);  // edit inputs for a case
+//     template <class D> static void draw_constants(D& d, const DrawArgs& a);  // tensors drawn
+//     "derived" template <class D> static void draw_inputs(D& d, const DrawArgs& a); template
+//     <class D> static void structure(D& d, const StructureArgs& a);  // edit inputs for a case
 //     template <class D> static void derive(D& d, const DeriveArgs& a);        // fill a.derived
-//     template <class D> static CompareStats compare(D& d, const CompareArgs& a);  // one output; default:
-//                                                  // compare_element against the expected tensor of the
+//     template <class D> static CompareStats compare(D& d, const CompareArgs& a);  // one output;
+//     default:
+//                                                  // compare_element against the expected tensor
+//                                                  of the
 //                                                  // same position
 //   };
 //
 // D offers, besides the Device interface:
 //     d.for_each(n, ASSAY_LAMBDA(std::int64_t i) { ... });          // any order, in parallel
 //     d.tally(n, ASSAY_LAMBDA(std::int64_t i) -> Sample { ... });   // CompareStats, fixed order
-//     d.gemm_nt(m, n, k, a, b, c);   // float, row-major: c[m,n] = a[m,k] * b[n,k]^T, IEEE fp32, no tf32
-//     d.gemm_nn(m, n, k, a, b, c);   //                   c[m,n] = a[m,k] * b[k,n]
+//     d.gemm_nt(m, n, k, a, b, c);   // float, row-major: c[m,n] = a[m,k] * b[n,k]^T, IEEE fp32, no
+//     tf32 d.gemm_nn(m, n, k, a, b, c);   //                   c[m,n] = a[m,k] * b[k,n]
 //     d.scratch(bytes)               // void*, valid until the running op returns
 // Lambdas capture plain values and Tensor views, never references.
 #pragma once
@@ -70,9 +73,9 @@ struct OracleArgs {
   Tensors inputs;
   Tensors expected;
 };
-/// Applies the exact symmetry number `key` (64 secret bits) of the problem to a base: writes inputs and
-/// expected such that oracle(inputs) is expected, bit for bit where the problem's README says so.
-/// Judge-side memory for base and expected; `inputs` is the slot the submission reads.
+/// Applies the exact symmetry number `key` (64 secret bits) of the problem to a base: writes inputs
+/// and expected such that oracle(inputs) is expected, bit for bit where the problem's README says
+/// so. Judge-side memory for base and expected; `inputs` is the slot the submission reads.
 struct RekeyArgs {
   const Shape& shape;
   std::uint64_t key;
@@ -90,7 +93,8 @@ struct CompareArgs {
   Tensors outputs;  ///< captured copies, judge-only
 };
 
-/// The operations of one problem on one device, behind plain function pointers. Null = not provided.
+/// The operations of one problem on one device, behind plain function pointers. Null = not
+/// provided.
 struct ProblemKernels {
   void (*draw_constants)(Device&, const DrawArgs&) = nullptr;
   void (*draw_inputs)(Device&, const DrawArgs&) = nullptr;
@@ -106,18 +110,20 @@ struct ProblemKernels {
 template <class Ops, class D>
 ProblemKernels make_kernels() {
   ProblemKernels k;
-  if constexpr (requires(D& d, const DrawArgs& a) { Ops::draw_constants(d, a); })
-    k.draw_constants = [](Device& d, const DrawArgs& a) { Ops::draw_constants(static_cast<D&>(d), a); };
-  if constexpr (requires(D& d, const DrawArgs& a) { Ops::draw_inputs(d, a); })
+  if constexpr (requires(D & d, const DrawArgs& a) { Ops::draw_constants(d, a); })
+    k.draw_constants = [](Device& d, const DrawArgs& a) {
+      Ops::draw_constants(static_cast<D&>(d), a);
+    };
+  if constexpr (requires(D & d, const DrawArgs& a) { Ops::draw_inputs(d, a); })
     k.draw_inputs = [](Device& d, const DrawArgs& a) { Ops::draw_inputs(static_cast<D&>(d), a); };
-  if constexpr (requires(D& d, const StructureArgs& a) { Ops::structure(d, a); })
+  if constexpr (requires(D & d, const StructureArgs& a) { Ops::structure(d, a); })
     k.structure = [](Device& d, const StructureArgs& a) { Ops::structure(static_cast<D&>(d), a); };
-  if constexpr (requires(D& d, const DeriveArgs& a) { Ops::derive(d, a); })
+  if constexpr (requires(D & d, const DeriveArgs& a) { Ops::derive(d, a); })
     k.derive = [](Device& d, const DeriveArgs& a) { Ops::derive(static_cast<D&>(d), a); };
   k.oracle = [](Device& d, const OracleArgs& a) { Ops::oracle(static_cast<D&>(d), a); };
   k.rekey = [](Device& d, const RekeyArgs& a) { Ops::rekey(static_cast<D&>(d), a); };
   k.rekey_capacity = [](const Shape& s) { return Ops::rekey_capacity(s); };
-  if constexpr (requires(D& d, const CompareArgs& a) { Ops::compare(d, a); })
+  if constexpr (requires(D & d, const CompareArgs& a) { Ops::compare(d, a); })
     k.compare = [](Device& d, const CompareArgs& a) { return Ops::compare(static_cast<D&>(d), a); };
   else
     k.compare = [](Device& d, const CompareArgs& a) {

@@ -20,13 +20,15 @@ struct TensorSpec {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<Formula> shape;
-  std::optional<Distribution> draw;  ///< nullopt: filled by the problem's code ("derived"), or an output
+  std::optional<Distribution>
+      draw;  ///< nullopt: filled by the problem's code ("derived"), or an output
 
   /// A view without data.
   Tensor at(const Shape&) const;
 };
 
-/// Multiplies drawn tensors before they are rounded to their dtype; the tolerance that goes with it.
+/// Multiplies drawn tensors before they are rounded to their dtype; the tolerance that goes with
+/// it.
 struct StressCase {
   std::string name;
   std::map<std::string, float> scale;  ///< tensor name -> factor
@@ -34,8 +36,8 @@ struct StressCase {
 };
 
 struct Floor {
-  Formula flops;          ///< operations this shape really needs
-  std::string rate;       ///< key of Ceilings that does them ("fp8")
+  Formula flops;     ///< operations this shape really needs
+  std::string rate;  ///< key of Ceilings that does them ("fp8")
   Formula read_bytes;
   Formula write_bytes;
 };
@@ -51,7 +53,7 @@ struct Noise {
 struct Limits {
   double build_s = 120;
   double prepare_s = 60;
-  double call_s = 10;     ///< wall clock for one call, window overheads included
+  double call_s = 10;             ///< wall clock for one call, window overheads included
   std::int64_t memory_mb = 4096;  ///< host memory of the runner besides the judge's buffers
 };
 
@@ -60,8 +62,8 @@ struct Problem {
   std::string title;
   std::string deck;
   std::string summary;
-  std::string regime;           ///< "compute" or "memory": which published formula gives frac
-  std::string peak;             ///< key of the datasheet for frac: "fp8", "bf16", "dram"
+  std::string regime;  ///< "compute" or "memory": which published formula gives frac
+  std::string peak;    ///< key of the datasheet for frac: "fp8", "bf16", "dram"
   std::vector<std::string> axes;
   std::vector<TensorSpec> constants, inputs, outputs;
   std::vector<TensorSpec> derived;   ///< judge-only, computed once per set of constants
@@ -75,16 +77,16 @@ struct Problem {
   Floor floor;
   Noise noise;
   Limits limits;
-  std::vector<std::string> forbidden;   ///< shown to users; enforced by the audit
+  std::vector<std::string> forbidden;  ///< shown to users; enforced by the audit
   std::filesystem::path folder;
-  std::string version;                  ///< SHA-256 over the folder's files (names and bytes), 64 hex
+  std::string version;  ///< SHA-256 over the folder's files (names and bytes), 64 hex
 
   const std::vector<Shape>& shapes_for(wire::Backend) const;  ///< UsageError if there are none
 };
 
-/// Reads and validates one folder. UsageError "path:line: message" on anything malformed: unknown or
-/// missing keys, wrong types, bad formulas, empty shape lists, duplicate names, ids that differ from
-/// the folder's name.
+/// Reads and validates one folder. UsageError "path:line: message" on anything malformed: unknown
+/// or missing keys, wrong types, bad formulas, empty shape lists, duplicate names, ids that differ
+/// from the folder's name.
 Problem load_problem(const std::filesystem::path& folder);
 
 /// Every folder under home_dir()/problems that has a problem.yaml, sorted by id.

@@ -17,27 +17,27 @@
 namespace assay {
 
 struct Record {
-  std::int64_t id = 0;            ///< assigned by the store
-  std::string created_at;         ///< UTC, ISO 8601
-  std::string kind;               ///< "grade", "check" or "bench"
+  std::int64_t id = 0;     ///< assigned by the store
+  std::string created_at;  ///< UTC, ISO 8601
+  std::string kind;        ///< "grade", "check" or "bench"
   std::string problem_id;
-  std::string problem_version;    ///< hash of the problem folder
-  Submission submission;          ///< with its files
+  std::string problem_version;  ///< hash of the problem folder
+  Submission submission;        ///< with its files
   std::string artifact_sha256, compiler, build_command, build_log;
   DeviceInfo device;
-  Ceilings ceilings;              ///< measured ones that sol was computed with
-  std::string sandbox;            ///< "bwrap", "namespaces" or "none"
-  std::string assay_version;      ///< git describe of the build
-  std::uint64_t seed = 0;         ///< replays the whole plan
+  Ceilings ceilings;                ///< measured ones that sol was computed with
+  std::string sandbox;              ///< "bwrap", "namespaces" or "none"
+  std::string assay_version;        ///< git describe of the build
+  std::uint64_t seed = 0;           ///< replays the whole plan
   std::vector<std::string> shapes;  ///< labels graded; empty = all
   Verdict verdict = Verdict::kInternalError;
-  std::string message;            ///< one line; the failing case or fault
-  std::string audit_verdict;      ///< proposed: clean, reward_hack, ...
+  std::string message;        ///< one line; the failing case or fault
+  std::string audit_verdict;  ///< proposed: clean, reward_hack, ...
   std::vector<Finding> findings;
   CheckReport check;
   BenchReport bench;
-  std::string output;             ///< what the submission printed, capped
-  double wall_s = 0;              ///< of the whole grade, build aside
+  std::string output;  ///< what the submission printed, capped
+  double wall_s = 0;   ///< of the whole grade, build aside
   double build_s = 0;
 };
 

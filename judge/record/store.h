@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records in SQLite: one file, WAL, foreign keys, STRICT tables, numbered migrations. A record is written
-// in one transaction: all of it or nothing.
+// Records in SQLite: one file, WAL, foreign keys, STRICT tables, numbered migrations. A record is
+// written in one transaction: all of it or nothing.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,8 @@ namespace assay {
 
 class Store {
  public:
-  /// Opens or creates. JudgeError "cannot write PATH: reason; ..." if the folder or file is unwritable,
-  /// the disk is full, the file is not a database or is from a newer version.
+  /// Opens or creates. JudgeError "cannot write PATH: reason; ..." if the folder or file is
+  /// unwritable, the disk is full, the file is not a database or is from a newer version.
   explicit Store(const std::filesystem::path& database);
   ~Store();
 

@@ -12,22 +12,22 @@
  *
  * Buffers. The judge owns every buffer and passes its address (destination passing). Each one has a
  * contract, fixed by the problem (problem.yaml, shown by `assay list PROBLEM`):
- *   constant    given to assay_prepare; does not change until assay_release. May be repacked, padded
- *               or cached freely. Its address stays valid until assay_release.
- *   input       given to assay_run; NEW BYTES ON EVERY CALL, also when the address is the same.
- *               Read-only: writing to it ends the grade.
- *   output      given to assay_run; holds garbage on entry and must be fully written.
+ *   constant    given to assay_prepare; does not change until assay_release. May be repacked,
+ * padded or cached freely. Its address stays valid until assay_release. input       given to
+ * assay_run; NEW BYTES ON EVERY CALL, also when the address is the same. Read-only: writing to it
+ * ends the grade. output      given to assay_run; holds garbage on entry and must be fully written.
  *   inout       given to assay_run among the outputs: state that is read, then updated in place.
  * Addresses of inputs and outputs may repeat or change from call to call. They are aligned to
  * ASSAY_ALIGNMENT bytes and no better. Nothing outside a buffer may be read or written.
  *
- * Completion. device "cpu": the outputs are complete when assay_run returns. device "cuda": all work
- * is ordered behind `stream` (a cudaStream_t) as if launched into it; side streams are welcome if
- * they are joined to `stream` by events before run returns. Work that lands later does not count.
+ * Completion. device "cpu": the outputs are complete when assay_run returns. device "cuda": all
+ * work is ordered behind `stream` (a cudaStream_t) as if launched into it; side streams are welcome
+ * if they are joined to `stream` by events before run returns. Work that lands later does not
+ * count.
  *
  * What is welcome: scratch memory kept between calls, weights repacked in prepare, captured graphs
- * keyed on addresses, thread pools, per-shape dispatch. What never pays: results kept from an earlier
- * call, since the bytes are new every time and every timed output is verified.
+ * keyed on addresses, thread pools, per-shape dispatch. What never pays: results kept from an
+ * earlier call, since the bytes are new every time and every timed output is verified.
  */
 #ifndef ASSAY_KERNEL_H
 #define ASSAY_KERNEL_H
@@ -58,7 +58,7 @@ typedef enum assay_dtype {
 
 /* A dense row-major tensor: element (i0, .., in) is at sum(ij * stride[j]) elements from data. */
 typedef struct assay_tensor {
-  void* data; /* host pointer (cpu) or device pointer (cuda) */
+  void* data;    /* host pointer (cpu) or device pointer (cuda) */
   int32_t dtype; /* assay_dtype */
   int32_t rank;
   int64_t shape[ASSAY_MAX_RANK];  /* elements */
@@ -81,20 +81,21 @@ typedef struct assay_problem {
 /* Return values. Any other non-zero value also ends the grade; it is shown as it is. */
 enum {
   ASSAY_OK = 0,
-  ASSAY_UNSUPPORTED = 1, /* this size or dtype is not implemented: verdict `refused` for the shape */
-  ASSAY_FAILED = 2       /* anything else went wrong */
+  ASSAY_UNSUPPORTED =
+      1,           /* this size or dtype is not implemented: verdict `refused` for the shape */
+  ASSAY_FAILED = 2 /* anything else went wrong */
 };
 
 /* Called once per problem size and set of constants. `constants` are in problem.yaml's order. Store
  * whatever run needs in *state. Several states may be alive at once; calls never overlap. */
-int assay_prepare(const assay_problem* problem, const assay_tensor* constants, int32_t constant_count,
-                  void** state);
+int assay_prepare(const assay_problem* problem, const assay_tensor* constants,
+                  int32_t constant_count, void** state);
 
 /* One call of the kernel. `inputs` and `outputs` are in problem.yaml's order. `stream` is a
- * cudaStream_t on device "cuda" and NULL on device "cpu". The arrays themselves are valid only during
- * the call. */
-int assay_run(void* state, const assay_tensor* inputs, int32_t input_count, const assay_tensor* outputs,
-              int32_t output_count, void* stream);
+ * cudaStream_t on device "cuda" and NULL on device "cpu". The arrays themselves are valid only
+ * during the call. */
+int assay_run(void* state, const assay_tensor* inputs, int32_t input_count,
+              const assay_tensor* outputs, int32_t output_count, void* stream);
 
 /* Frees what prepare made. Called with the device idle. */
 void assay_release(void* state);
