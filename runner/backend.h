@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the runner's request loop (serve.cc) needs of a device. Two implementations: cpu_backend.h and
-// cuda_backend.h. The loop over the calls of a window lives here, because how calls are stamped,
-// isolated from each other and fingerprinted is the device's business.
+// What the runner's request loop (serve.cc) needs of a device. Two implementations: cpu_backend.h
+// and cuda_backend.h. The loop over the calls of a window lives here, because how calls are
+// stamped, isolated from each other and fingerprinted is the device's business.
 //
 // Everything throws BackendError on failure. The request loop reports it as Stage::kSetup, or as
 // Stage::kRun when it comes out of run_window(); the judge knows whose fault that is.
@@ -35,8 +35,8 @@ class SlotCaller {
  public:
   virtual ~SlotCaller() = default;
 
-  /// The outputs of `slot`, in order; valid during the window. Their fingerprint is wire::digest_* of
-  /// each, combined by digest_chain from 0 in this order.
+  /// The outputs of `slot`, in order; valid during the window. Their fingerprint is wire::digest_*
+  /// of each, combined by digest_chain from 0 in this order.
   virtual std::span<const OutputRange> outputs(std::uint32_t slot) const = 0;
 
   /// Makes ready the arguments of the next call, outside its stamps. Also done in control windows.
@@ -59,7 +59,8 @@ class RunnerBackend {
  public:
   virtual ~RunnerBackend() = default;
 
-  /// Opens the device of `hello` (version and backend have been checked). Once, before anything else.
+  /// Opens the device of `hello` (version and backend have been checked). Once, before anything
+  /// else.
   virtual void open(const wire::Hello& hello) = 0;
 
   /// Maps `bytes` (a positive multiple of the device's granularity) of the memory behind `fd`, for
@@ -78,9 +79,10 @@ class RunnerBackend {
 
   /// One window: for each slot in order
   ///   caller.arrange(slot); [cuda: empty the L2]; stamp; caller.call(slot); stamp; fingerprint
-  /// then the device is synchronised and every call's outputs are fingerprinted again. The stamps and
-  /// the first fingerprint are ordered like the call (cuda: all on stream()). `control` does all of it
-  /// but caller.call(). At most wire::kMaxCalls slots, each bound; one slot may come more than once.
+  /// then the device is synchronised and every call's outputs are fingerprinted again. The stamps
+  /// and the first fingerprint are ordered like the call (cuda: all on stream()). `control` does
+  /// all of it but caller.call(). At most wire::kMaxCalls slots, each bound; one slot may come more
+  /// than once.
   virtual WindowOutcome run_window(std::span<const std::uint32_t> slots, SlotCaller& caller,
                                    bool control) = 0;
 };
