@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The judge's end of the wire: one sandboxed runner process and what it may see.
 //
-// Every reply is hostile. A reply that is malformed, late, of the wrong kind or of the wrong length ends
-// the session with SubmissionFault (after load) or JudgeError (before it: only our own code has run).
+// Every reply is hostile. A reply that is malformed, late, of the wrong kind or of the wrong length
+// ends the session with SubmissionFault (after load) or JudgeError (before it: only our own code
+// has run).
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ struct SessionOptions {
   std::int64_t memory_bytes = std::int64_t{4} << 30;
 };
 
-/// What one window brought back. wall_us is the judge's own clock, from before the runner was let go
-/// to the arrival of the reply; the rest are the runner's claims.
+/// What one window brought back. wall_us is the judge's own clock, from before the runner was let
+/// go to the arrival of the reply; the rest are the runner's claims.
 struct WindowResult {
   double wall_us = 0;
   std::vector<float> call_us;
