@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace assay {
+
+/// ", did you mean 'x'?" with the candidate at the smallest edit distance, or "" if none is close.
+std::string suggestion(const std::string& word, const std::vector<std::string>& candidates);
+
+/// "a, b, c"
+std::string join(const std::vector<std::string>& words, const std::string& separator = ", ");
+
+}  // namespace assay
