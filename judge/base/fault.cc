@@ -7,9 +7,9 @@ namespace assay {
 namespace {
 
 constexpr std::array<const char*, 12> kWords = {
-    "accepted",     "wrong_answer",  "non_finite",    "out_of_bounds",     "runtime_error",
-    "time_limit",   "memory_limit",  "output_limit",  "compile_error",     "sandbox_violation",
-    "refused",      "internal_error"};
+    "accepted",      "wrong_answer",      "non_finite",   "out_of_bounds",
+    "runtime_error", "time_limit",        "memory_limit", "output_limit",
+    "compile_error", "sandbox_violation", "refused",      "internal_error"};
 
 }  // namespace
 

@@ -27,8 +27,8 @@ std::uint64_t random_u64() {
 }
 
 std::uint64_t derive_seed(std::uint64_t seed, std::string_view label, std::uint64_t index) {
-  // FNV-1a over the label, then the generator's own mixing: the plan needs distinct streams, and its
-  // secrecy rests on the 64 secret bits of `seed`, which never leave the judge.
+  // FNV-1a over the label, then the generator's own mixing: the plan needs distinct streams, and
+  // its secrecy rests on the 64 secret bits of `seed`, which never leave the judge.
   std::uint64_t h = 0xcbf29ce484222325ULL;
   for (const char c : label) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   return wire::mix64(wire::mix64(seed + 0x9e3779b97f4a7c15ULL) ^ wire::mix64(h + index));

@@ -88,8 +88,7 @@ std::string read_file(const fs::path& path) {
 void write_file_atomically(const fs::path& path, const std::string& bytes) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
-  if (error)
-    throw JudgeError("cannot create {}: {}", path.parent_path().string(), error.message());
+  if (error) throw JudgeError("cannot create {}: {}", path.parent_path().string(), error.message());
   const fs::path beside = fmt::format("{}.{:016x}", path.string(), random_u64());
   const UniqueFd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!fd) throw JudgeError("cannot write {}: {}", path.string(), std::strerror(errno));

@@ -25,10 +25,10 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::string suggestion(const std::string& word, const std::vector<std::string>& candidates) {
-  const auto best = std::min_element(
-      candidates.begin(), candidates.end(), [&](const std::string& a, const std::string& b) {
-        return edit_distance(word, a) < edit_distance(word, b);
-      });
+  const auto best = std::min_element(candidates.begin(), candidates.end(),
+                                     [&](const std::string& a, const std::string& b) {
+                                       return edit_distance(word, a) < edit_distance(word, b);
+                                     });
   if (best == candidates.end() || edit_distance(word, *best) > 1 + word.size() / 3) return "";
   return ", did you mean '" + *best + "'?";
 }

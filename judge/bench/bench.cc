@@ -10,6 +10,7 @@
 #include "judge/base/log.h"
 #include "judge/bench/samples.h"
 #include "judge/bench/stats.h"
+#include "judge/check/check.h"
 #include "judge/run/workbench.h"
 
 namespace assay {
@@ -104,8 +105,12 @@ class Bench {
     std::vector<std::uint64_t> before;
     for (std::uint32_t s : slots) before.push_back(wb_.last_digest(static_cast<int>(s)));
     const VerifiedWindow v = wb_.run(slots, nominal_.tolerance);
-    if (v.late_write) findings_.push_back({"late_write", wb_.shape().label(), v.late_evidence});
+    if (v.late_write && !late_) {
+      late_ = true;
+      findings_.push_back({"late_write", wb_.shape().label(), v.late_evidence});
+    }
     if (v.wrong_call >= 0) report_wrong(v, slots, before);
+    note_precision(v);
     Window w{kind, v.times.wall_us, {}};
     for (float us : v.times.call_us)
       w.call_us.push_back(std::max(0.0, static_cast<double>(us) - control_.empty_pair_us));
@@ -114,9 +119,8 @@ class Bench {
 
   /// A shape whose symmetry has too few variants gets a new base for every slot, always.
   void rewrite_slot(int slot, Rewrite how) {
-    const bool alone = wb_.base_count() == wb_.slot_count();
     int base = 0;
-    if (how == Rewrite::kRekey && !alone)
+    if (how == Rewrite::kRekey && wb_.rekeys())
       base = static_cast<int>(next("base of") % static_cast<std::uint64_t>(wb_.base_count()));
     else
       wb_.draw_base(base, next("base"), nominal_);
@@ -144,6 +148,21 @@ class Bench {
               o.stats.worst_index, o.stats.worst_expected, o.stats.worst_got));
     }
     throw JudgeError("a window was wrong but none of its outputs is");
+  }
+
+  /// Timed outputs are held against the noise floor like checked ones. Once per shape.
+  void note_precision(const VerifiedWindow& v) {
+    const Noise& noise = wb_.problem().noise;
+    for (const auto& outputs : v.slots)
+      for (const OutputStats& o : outputs) {
+        const double ratio = noise_ratio(o.stats, noise);
+        if (ratio <= noise.max_ratio || imprecise_) continue;
+        imprecise_ = true;
+        findings_.push_back({"precision_downgrade", wb_.shape().label(),
+                             fmt::format("RMS error of {} in a timed window is {:.1f} times the "
+                                         "noise floor of the declared precision (limit {:.1f})",
+                                         o.output, ratio, noise.max_ratio)});
+      }
   }
 
   /// `count` different aligned slots in a secret order.
@@ -201,6 +220,7 @@ class Bench {
   const bool cpu_;
   CaseSpec nominal_;
   int calls_ = 1;
+  bool imprecise_ = false, late_ = false;
   std::uint64_t counter_ = 0;
   Samples samples_;
 

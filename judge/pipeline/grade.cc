@@ -44,7 +44,6 @@ void grade_shape(Device& device, const Problem& problem, const Shape& shape,
   session.sandbox = options.sandbox;
   session.threads = device.info().backend == wire::Backend::kCpu ? device.info().units : 4;
   session.memory_bytes = problem.limits.memory_mb << 20;
-  session.artifact = artifact.shared_object;
   const int wanted = options.bench ? wanted_slots(device, problem, shape, measured) : 2;
   const int slots = fitting_slots(device, problem, shape, wanted);
   Workbench bench(device, problem, shape, session, slots, derive_seed(record.seed, shape.label()));

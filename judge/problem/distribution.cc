@@ -46,9 +46,10 @@ std::optional<Distribution> parse_distribution(const std::string& text) {
   if (text == "derived") return std::nullopt;
   const std::size_t open = text.find('(');
   if (open == std::string::npos || text.back() != ')')
-    throw UsageError("'{}' is not a distribution: write normal(sigma), uniform(low, high), "
-                     "integers(low, past_high), constant(value) or derived",
-                     text);
+    throw UsageError(
+        "'{}' is not a distribution: write normal(sigma), uniform(low, high), "
+        "integers(low, past_high), constant(value) or derived",
+        text);
   const std::string word = text.substr(0, open);
   std::vector<std::string> names;
   for (const Form& f : forms()) {

@@ -88,14 +88,16 @@ class Loader {
     std::vector<TensorSpec> out;
     if (!required && !yaml_.has(key)) return out;
     for (const auto& [tensor_name, node] : yaml_.map(key).entries()) {
-      if (std::any_of(out.begin(), out.end(), [&, &n = tensor_name](auto& t) { return t.name == n; }))
+      if (std::any_of(out.begin(), out.end(),
+                      [&, &n = tensor_name](auto& t) { return t.name == n; }))
         yaml_.fail(node, fmt::format("tensor '{}' is given twice", tensor_name));
       out.push_back(tensor(YamlMap(yaml_.file(), node, tensor_name), tensor_name, drawn));
     }
     if (required && out.empty())
       yaml_.fail(yaml_.at(key), fmt::format("'{}' must not be empty", key));
     if (out.size() > wire::kMaxTensors)
-      yaml_.fail(yaml_.at(key), fmt::format("'{}' holds more than {} tensors", key, wire::kMaxTensors));
+      yaml_.fail(yaml_.at(key),
+                 fmt::format("'{}' holds more than {} tensors", key, wire::kMaxTensors));
     return out;
   }
 
@@ -117,8 +119,8 @@ class Loader {
 
   Shape shape(const YAML::Node& node) {
     if (!node.IsSequence() || node.size() != p_.axes.size())
-      yaml_.fail(node, fmt::format("a shape is a list of {} sizes: {}", p_.axes.size(),
-                                   join(p_.axes)));
+      yaml_.fail(node,
+                 fmt::format("a shape is a list of {} sizes: {}", p_.axes.size(), join(p_.axes)));
     Shape s;
     for (std::size_t i = 0; i < p_.axes.size(); ++i) {
       std::int64_t v = 0;
@@ -209,9 +211,10 @@ class Loader {
     if (!yaml_.has("limits")) return;
     YamlMap l = yaml_.map("limits");
     const Limits d;
-    p_.limits = {l.number("build_s", d.build_s), l.number("prepare_s", d.prepare_s),
-                 l.number("call_s", d.call_s),
-                 static_cast<std::int64_t>(l.number("memory_mb", static_cast<double>(d.memory_mb)))};
+    p_.limits = {
+        l.number("build_s", d.build_s), l.number("prepare_s", d.prepare_s),
+        l.number("call_s", d.call_s),
+        static_cast<std::int64_t>(l.number("memory_mb", static_cast<double>(d.memory_mb)))};
     if (!(p_.limits.build_s > 0 && p_.limits.prepare_s > 0 && p_.limits.call_s > 0 &&
           p_.limits.memory_mb > 0))
       yaml_.fail(yaml_.at("limits"), "limits must be positive");
@@ -224,7 +227,8 @@ class Loader {
       for (const Shape& s : shapes)
         yaml_.located(yaml_.at("shapes"), [&] {
           try {
-            for (const auto* list : {&p_.constants, &p_.inputs, &p_.outputs, &p_.derived, &p_.expected})
+            for (const auto* list :
+                 {&p_.constants, &p_.inputs, &p_.outputs, &p_.derived, &p_.expected})
               for (const TensorSpec& t : *list) t.at(s);
             for (const Formula* f : {&p_.published_flops, &p_.published_bytes, &p_.floor.flops,
                                      &p_.floor.read_bytes, &p_.floor.write_bytes})

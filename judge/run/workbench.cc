@@ -23,11 +23,12 @@ const ProblemKernels* kernels_of(Device& device, const Problem& problem) {
   return k;
 }
 
-/// Bases among which the slots are shared out; one each where the symmetry has too few variants.
+/// Bases among which the slots are shared out. Where nothing can be re-keyed every assignment draws
+/// its own.
 int bases_for(const ProblemKernels& k, const Shape& shape, int slots) {
-  const std::int64_t capacity = std::max<std::int64_t>(1, k.rekey_capacity(shape));
-  const std::int64_t n = std::max(slots, WorkbenchMemory::kOddSlots);
-  return static_cast<int>(std::clamp<std::int64_t>((n + capacity - 1) / capacity, 2, n));
+  const std::int64_t capacity = k.rekey_capacity(shape);
+  if (capacity <= 1) return 1;
+  return static_cast<int>(std::max<std::int64_t>(2, (slots + capacity - 1) / capacity));
 }
 
 /// A 64-bit word whose every 16-bit lane is the same secret NaN, as bf16 and, in pairs, as f32.
@@ -289,6 +290,9 @@ int Workbench::slot_count() const {
 int Workbench::first_aligned_slot() const {
   return WorkbenchMemory::kOddSlots;
 }
+bool Workbench::rekeys() const {
+  return impl_->kernels_->rekey_capacity(impl_->shape_) > 1;
+}
 int Workbench::base_count() const {
   return static_cast<int>(impl_->m_.bases.size());
 }
@@ -331,12 +335,11 @@ void Workbench::release() {
 }
 
 int fitting_slots(Device& device, const Problem& problem, const Shape& shape, int wanted) {
-  // Per slot: inputs, outputs twice (live and captured), expected; and at the worst a base of its
-  // own.
+  // Per slot: inputs, outputs twice (live and captured), expected.
   const std::int64_t inputs = total_bytes(views(problem.inputs, shape));
   const std::int64_t outputs = total_bytes(views(problem.outputs, shape));
   const std::int64_t expected = total_bytes(views(problem.expected, shape));
-  const std::int64_t per_slot = 2 * inputs + 2 * outputs + 2 * expected + 8 * 4096;
+  const std::int64_t per_slot = inputs + 2 * outputs + expected + 8 * 4096;
   const bool cuda = device.info().backend == wire::Backend::kCuda;
   const std::int64_t budget =
       cuda ? device.info().memory_bytes / 100 * 35

@@ -70,6 +70,8 @@ class Workbench {
   /// Draws a base (inputs and expected) into base number `base` (< base_count()).
   void draw_base(int base, std::uint64_t seed, const CaseSpec&);
   int base_count() const;
+  /// False: this size has too few symmetries, so every slot must get a base of its own.
+  bool rekeys() const;
 
   /// Writes base `base`, moved by symmetry `key`, into slot `slot`. key 0 = as drawn.
   void assign(int slot, int base, std::uint64_t key);
