@@ -98,6 +98,7 @@ int supervise(int report, const std::function<std::string()>& enter,
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // nothing of this process is for the program to read
   const sigset_t before = block_sigchld();
+  send_report(report, 'I', nullptr, 0);
   const pid_t child = ::fork();
   if (child < 0) return report_error(report, std::string("fork: ") + std::strerror(errno));
   if (child > 0) {

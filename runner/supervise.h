@@ -3,9 +3,10 @@
 // tells the judge how the program ended, and ends everything when the judge is gone. It holds
 // nothing the program could want and reads nothing the program wrote.
 //
-// It reports to the judge over a SOCK_SEQPACKET socket, one message each:
-//   "S"            from the program's process: locked down, about to run (the judge learns its pid
-//                  from the credentials the kernel attaches)
+// It reports to the judge over a SOCK_SEQPACKET socket, one message each; the judge learns the pids
+// from the credentials that the kernel attaches:
+//   "I"            from the first process, before it starts the program
+//   "S"            from the program's process: locked down, about to run
 //   "E" + text     the sandbox could not be set up: which step, and why
 //   "X" + int      from the first process: the wait status of the program
 #pragma once
