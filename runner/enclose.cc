@@ -192,6 +192,7 @@ class Reader {
     if (option == "--perms") return m.perms = first, true;
     if (option == "--size") return m.size = first, true;
     if (option == "--tmpfs") return mounts ? m.tmpfs(first) : void(), true;
+    if (option == "--dir") return mounts ? make_mount_point(m.inside(first), true) : void(), true;
     if (option == "--proc") return mounts ? m.proc(first) : void(), true;
     if (option == "--dev") return mounts ? m.dev(first) : void(), true;
     if (option == "--remount-ro")

@@ -12,8 +12,8 @@ namespace assay::runner {
 /// bubblewrap, of which it knows as many as the judge uses:
 ///   --unshare-user, --ro-bind SRC DEST, --bind SRC DEST, --dev-bind SRC DEST, --symlink TARGET
 ///   DEST,
-///   --perms OCTAL, --size BYTES, --tmpfs DEST, --proc DEST, --dev DEST, --remount-ro DEST,
-///   --chdir DIR, -- COMMAND...
+///   --perms OCTAL, --size BYTES, --tmpfs DEST, --dir DEST, --proc DEST, --dev DEST,
+///   --remount-ro DEST, --chdir DIR, -- COMMAND...
 /// Failures are reported to `report` as in supervise.h. Returns the exit code.
 int enclose(const std::vector<std::string>& arguments, int report);
 

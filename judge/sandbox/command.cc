@@ -76,18 +76,32 @@ Words inner_command(SandboxKind kind, const SandboxPolicy& p, const Words& argv)
 
 // ---- the view of the file system, in bubblewrap's words ---------------------------------------
 
+/// bubblewrap makes what lies above a mount point for root only.
+void folders_above(Words& w, const fs::path& inside) {
+  fs::path folder = "/";
+  for (const fs::path& part : inside.relative_path().parent_path()) {
+    folder /= part;
+    append(w, {"--dir", folder.string()});
+  }
+}
+
+void bind(Words& w, const char* how, const fs::path& host, const fs::path& inside) {
+  folders_above(w, inside);
+  append(w, {how, fs::canonical(host).string(), inside.string()});
+}
+
 void system_folders(Words& w) {
-  append(w, {"--ro-bind", "/usr", "/usr"});
+  bind(w, "--ro-bind", "/usr", "/usr");
   for (const char* folder : {"/bin", "/sbin", "/lib", "/lib32", "/libx32", "/lib64"}) {
     std::error_code none;
     if (fs::is_symlink(folder, none))
       append(w, {"--symlink", fs::read_symlink(folder).string(), folder});
     else if (fs::is_directory(folder, none))
-      append(w, {"--ro-bind", folder, folder});
+      bind(w, "--ro-bind", folder, folder);
   }
   for (const char* path :
        {"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives"})
-    if (fs::exists(path)) append(w, {"--ro-bind", fs::canonical(path).string(), path});
+    if (fs::exists(path)) bind(w, "--ro-bind", path, path);
 }
 
 /// The installation around a program outside /usr, such as a CUDA toolkit in /opt; never a whole
@@ -99,11 +113,11 @@ void toolchain(Words& w, const fs::path& program) {
   const fs::path root = real.parent_path().parent_path();
   const char* home = std::getenv("HOME");
   if (!root.has_relative_path() || (home != nullptr && is_below(fs::path(home), root))) return;
-  append(w, {"--ro-bind", root.string(), root.string()});
+  bind(w, "--ro-bind", root, root);
 }
 
 void gpu_nodes(Words& w) {
-  append(w, {"--ro-bind", "/sys", "/sys"});
+  bind(w, "--ro-bind", "/sys", "/sys");
   for (const auto& entry : fs::directory_iterator("/dev")) {
     const std::string node = entry.path().filename();
     const bool numbered = node.rfind("nvidia", 0) == 0 && node.size() > 6 &&
@@ -124,11 +138,10 @@ Words file_system(const SandboxPolicy& p, const Words& argv) {
   if (p.gpu) gpu_nodes(w);
   bool has_runner = false;
   for (const Bind& b : p.binds) {
-    append(w, {b.writable ? "--bind" : "--ro-bind", fs::canonical(b.host).string(),
-               b.inside.string()});
+    bind(w, b.writable ? "--bind" : "--ro-bind", b.host, b.inside);
     has_runner = has_runner || b.inside == kRunnerInside;
   }
-  if (!has_runner) append(w, {"--ro-bind", fs::canonical(runner_path()).string(), kRunnerInside});
+  if (!has_runner) bind(w, "--ro-bind", runner_path(), kRunnerInside);
   // The scaffolding between the mounts is memory, too.
   append(w, {"--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp"});
   return w;

@@ -23,8 +23,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr double kStart_us = 30e6;    ///< for a namespace and an exec, on a loaded machine
-constexpr double kStop_us = 5e6;      ///< a driver call may hold a thread back for a while
+constexpr double kStart_us = 30e6;  ///< for a namespace and an exec, on a loaded machine
+constexpr double kStop_us = 5e6;    ///< a driver call may hold a thread back for a while
+constexpr double kSpin_us = 60;
 constexpr milliseconds kEnd{20'000};  ///< teardown of a GPU context takes seconds
 constexpr milliseconds kSlice{20};
 
@@ -156,13 +157,15 @@ std::vector<pid_t> Running::program_pids() const {
 
 /// Stops them and returns once none can execute. False: took too long.
 bool Running::stop(const std::vector<pid_t>& pids) const {
-  const double until = now_us() + kStop_us;
+  const double begin = now_us();
   for (const pid_t pid : pids) ::kill(pid, SIGSTOP);
   for (const pid_t pid : pids)
     while (!is_stopped(pid)) {
-      if (now_us() > until) return false;
-      // A thread stops when it is next scheduled, perhaps on this very core.
-      ::sched_yield();
+      const double waited_us = now_us() - begin;
+      if (waited_us > kStop_us) return false;
+      // A running thread stops within microseconds. One that waits for a core stops when it gets
+      // one, and that may have to be this one.
+      if (waited_us > kSpin_us) sleep_us(1);
     }
   return true;
 }
