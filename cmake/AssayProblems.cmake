@@ -54,6 +54,6 @@ const ProblemKernels* find_@device@_kernels(const std::string& id) {
   endforeach()
   add_library(assay_problems STATIC ${sources})
   target_link_libraries(assay_problems PUBLIC assay_problem)
-  # Device::kernels() calls back into the catalog: a cycle of two static libraries, resolved by name.
-  target_link_libraries(assay_problem PUBLIC assay_problems)
+  # Device::kernels() looks into the catalog: a cycle of static libraries, which CMake resolves.
+  target_link_libraries(assay_device PUBLIC assay_problems)
 endfunction()
