@@ -15,6 +15,8 @@
 namespace assay::runner {
 namespace {
 
+constexpr std::size_t kGuardBytes = std::size_t{1} << 20;  // a multiple of every page size
+
 [[noreturn]] void fail(const char* what) {
   throw BackendError(std::string(what) + ": " + std::strerror(errno));
 }
@@ -49,17 +51,17 @@ void* CpuBackend::map(int fd, std::size_t bytes, bool writable) {
   if (bytes == 0 || bytes % page_bytes_ != 0 || static_cast<std::size_t>(status.st_size) < bytes)
     throw BackendError("an arena of " + std::to_string(bytes) + " bytes over a file of " +
                        std::to_string(status.st_size));
-  // One reservation with an unreachable page at both ends, so that running off the arena faults
+  // One reservation with unreachable space at both ends, so that running off the arena faults
   // instead of reaching whatever the kernel happened to put there.
-  void* reserved = ::mmap(nullptr, bytes + 2 * page_bytes_, PROT_NONE,
+  void* reserved = ::mmap(nullptr, bytes + 2 * kGuardBytes, PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (reserved == MAP_FAILED) fail("mmap of the guard pages");
-  void* data = static_cast<char*>(reserved) + page_bytes_;
+  if (reserved == MAP_FAILED) fail("mmap of the guard space");
+  void* data = static_cast<char*>(reserved) + kGuardBytes;
   // Populated now: no call pays for page faults.
   if (::mmap(data, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ,
              MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED) {
     const int error = errno;
-    ::munmap(reserved, bytes + 2 * page_bytes_);
+    ::munmap(reserved, bytes + 2 * kGuardBytes);
     errno = error;
     fail("mmap of an arena");
   }
@@ -70,7 +72,7 @@ void* CpuBackend::map(int fd, std::size_t bytes, bool writable) {
 void CpuBackend::unmap(void* data) {
   const auto it = mappings_.find(data);
   if (it == mappings_.end()) throw BackendError("unmap of memory that is not mapped");
-  ::munmap(static_cast<char*>(data) - page_bytes_, it->second + 2 * page_bytes_);
+  ::munmap(static_cast<char*>(data) - kGuardBytes, it->second + 2 * kGuardBytes);
   mappings_.erase(it);
 }
 

@@ -64,7 +64,7 @@ struct BenchReport {
 };
 
 /// Datasheet peaks of known hardware (data/hardware.yaml): keys as in Ceilings, plus "dram"
-/// (bytes/s). Empty when the hardware is not listed (every cpu).
+/// (bytes/s). Empty when the GPU is not listed. A cpu has no datasheet here: cpu_bounds().
 Ceilings datasheet_peaks(const DeviceInfo&);
 
 /// Measures one shape on a workbench whose check has passed; appends to `report`. SubmissionFault

@@ -6,6 +6,7 @@
 namespace assay {
 
 Ceilings datasheet_peaks(const DeviceInfo& device) {
+  if (device.backend == wire::Backend::kCpu) return cpu_bounds(device.units);
   const std::filesystem::path file = home_dir() / "data" / "hardware.yaml";
   Ceilings best;
   std::size_t longest = 0;

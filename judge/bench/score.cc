@@ -28,9 +28,6 @@ double floor_us(const Problem& p, const Shape& s, double memory_rate, double ope
   return us;
 }
 
-/// The cpu has no datasheet here: half as fast again as anything measured stands in for physics.
-constexpr double kCpuHeadroom = 1.5;
-
 }  // namespace
 
 double Window::sum_us() const {
@@ -84,15 +81,13 @@ ShapeBench score(const Samples& samples, const Problem& p, const Shape& shape,
   b.published_bytes = p.published_bytes.evaluate(shape);
   const double memory =
       std::max({rate(measured, "read"), rate(measured, "copy"), rate(measured, "write")});
-  double peak = rate(datasheet, p.peak);
+  double peak = cpu ? 0 : rate(datasheet, p.peak);
   if (peak == 0) peak = p.peak == "dram" ? memory : rate(measured, p.peak);
   const double work = p.regime == "memory" ? b.published_bytes : b.published_flops;
   if (peak > 0 && b.median_us > 0) b.frac = work / (b.median_us * 1e-6) / peak;
   b.floor_us = floor_us(p, shape, memory, rate(measured, p.floor.rate));
   if (b.median_us > 0) b.sol = b.floor_us / b.median_us;
-  b.physics_us = datasheet.empty() && cpu
-                     ? b.floor_us / kCpuHeadroom
-                     : floor_us(p, shape, rate(datasheet, "dram"), rate(datasheet, p.floor.rate));
+  b.physics_us = floor_us(p, shape, rate(datasheet, "dram"), rate(datasheet, p.floor.rate));
   return b;
 }
 

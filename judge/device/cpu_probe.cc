@@ -80,12 +80,25 @@ Ceilings CpuDevice::probe(bool quick) {
   const double us =
       best_us(times, [&] { gemm_nt(kSide, kSide, kSide, a.data(), b.data(), out.data()); });
   c["fp32"] = 2.0 * kSide * kSide * kSide / us * 1e6;
-  // Narrow formats by the width of the instructions this processor has for them: bounds, not
-  // measurements. AMX: 16 times the fp32 rate of AVX-512 in bf16, 32 times in int8.
+  // Narrow formats in proportion to the width of the instructions this processor has for them.
+  const Ceilings bounds = cpu_bounds(info_.units);
+  for (const char* key : {"bf16", "int8", "fp8"})
+    c[key] = c["fp32"] * bounds.at(key) / bounds.at("fp32");
+  return c;
+}
+
+Ceilings cpu_bounds(int threads) {
+  constexpr double kHz = 5e9, kBytesPerThread = 64e9;
+  // Two fused multiply-adds a cycle; AMX has 16 times the fp32 rate of AVX-512 in bf16, 32 in int8.
+  const double lanes = has_flag("avx512f") ? 16 : has_flag("fma") ? 8 : 4;
   const bool amx = has_flag("amx_tile");
+  const bool vnni = has_flag("avx512_vnni") || has_flag("avx_vnni");
+  Ceilings c;
+  c["fp32"] = threads * kHz * lanes * 4;
   c["bf16"] = c["fp32"] * (amx ? 16 : has_flag("avx512_bf16") ? 2 : 1);
-  c["int8"] = c["fp32"] * (amx ? 32 : has_flag("avx512_vnni") || has_flag("avx_vnni") ? 4 : 2);
+  c["int8"] = c["fp32"] * (amx ? 32 : vnni ? 4 : 2);
   c["fp8"] = c["bf16"];  // e4m3 widens exactly to bf16
+  c["dram"] = threads * kBytesPerThread;
   return c;
 }
 

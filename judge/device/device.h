@@ -153,6 +153,10 @@ class Device {
   virtual const ProblemKernels* kernels(const std::string& problem_id) const = 0;
 };
 
+/// What no program on this processor can exceed: its threads at 5 GHz with the widest instructions
+/// it has, and more memory traffic than one core can ask for. Keys as in Ceilings, plus "dram".
+Ceilings cpu_bounds(int threads);
+
 /// Opens a device. JudgeError with one clear line when it is absent ("no CUDA device: ...").
 std::unique_ptr<Device> open_cpu_device();
 std::unique_ptr<Device> open_cuda_device(int ordinal);
