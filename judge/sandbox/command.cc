@@ -10,6 +10,7 @@
 
 #include "judge/base/fault.h"
 #include "judge/base/paths.h"
+#include "judge/sandbox/processes.h"
 
 namespace assay::sandbox {
 namespace {
@@ -43,18 +44,15 @@ bool is_below(const fs::path& path, const fs::path& folder) {
 // ---- the innermost command --------------------------------------------------------------------
 
 Words lockdown_flags(SandboxKind kind, const SandboxPolicy& p) {
-  const bool compiler = p.program == Program::kCompiler;
-  const bool walled = kind != SandboxKind::kNone;
   Words flags = {"--report=" + std::to_string(kReport),
                  "--file-bytes=" + std::to_string(p.limits.file_bytes)};
   // A backstop against bombs faster than the watchdog, who counts exactly. Without a user namespace
-  // of its own the limit counts all that the user runs, elsewhere too.
-  const bool counts_others = !walled && ::geteuid() != 0;
-  flags.push_back("--threads=" + std::to_string(counts_others ? 0 : 2 * p.limits.threads + 64));
+  // the limit counts all that the user runs.
+  const bool own_user = kind == SandboxKind::kNone && ::geteuid() != 0;
+  const int others = own_user ? tasks_of_user(::geteuid()) : 0;
+  flags.push_back("--threads=" + std::to_string(2 * p.limits.threads + 64 + others));
   if (p.gpu) flags.push_back("--gpu");
-  // Without walls a compiler may have to read what only root can.
-  if (::geteuid() == 0 && (walled || !compiler))
-    flags.push_back("--drop-uid=" + std::to_string(kNobody));
+  if (::geteuid() == 0) flags.push_back("--drop-uid=" + std::to_string(kNobody));
   return flags;
 }
 
@@ -86,8 +84,11 @@ void folders_above(Words& w, const fs::path& inside) {
 }
 
 void bind(Words& w, const char* how, const fs::path& host, const fs::path& inside) {
+  std::error_code error;
+  const fs::path real = fs::canonical(host, error);
+  if (error) throw JudgeError("cannot show {}: {}", host.string(), error.message());
   folders_above(w, inside);
-  append(w, {how, fs::canonical(host).string(), inside.string()});
+  append(w, {how, real.string(), inside.string()});
 }
 
 void system_folders(Words& w) {

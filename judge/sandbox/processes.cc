@@ -201,4 +201,14 @@ Usage usage_of(pid_t pid, std::int64_t memory_limit_bytes) {
   return u;
 }
 
+int tasks_of_user(uid_t uid) {
+  int tasks = 0;
+  for (const pid_t pid : numbered_entries("/proc")) {
+    const std::string status = read_proc(AT_FDCWD, proc(pid, "/status").c_str());
+    if (field(status, "\nUid:") == static_cast<std::int64_t>(uid))
+      tasks += static_cast<int>(field(status, "\nThreads:"));
+  }
+  return tasks;
+}
+
 }  // namespace assay::sandbox

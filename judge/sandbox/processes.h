@@ -43,4 +43,7 @@ struct Usage {
 /// Of a process that is gone: nothing. Memory files that the judge has open (arenas) do not count.
 Usage usage_of(pid_t pid, std::int64_t memory_limit_bytes);
 
+/// Threads of all processes of a user, on the whole machine.
+int tasks_of_user(uid_t uid);
+
 }  // namespace assay::sandbox

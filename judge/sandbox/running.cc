@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <set>
+#include <utility>
 
 #include "judge/base/clock.h"
 #include "judge/base/fault.h"
@@ -195,20 +197,24 @@ void Running::kill_all() {
   (first_ ? first_ : launched_).signal(SIGKILL);
 }
 
-/// First stopped, so that none can fork away; orphans come to the first process, which reaps them.
+/// All are stopped before the first is killed: a dead one makes room for another to be born.
+/// Orphans move to the first process, which is stopped too: while it buries nobody, its list of
+/// children only grows, and reading it misses none.
 void Running::kill_one_by_one() {
   const double until = now_us() + kStop_us;
-  while (now_us() < until) {
-    const std::vector<pid_t> pids = descendants(first_.pid());
-    const bool zombies_only = std::all_of(pids.begin(), pids.end(), [](pid_t pid) {
-      return !ProcessHandle(pid) || ProcessHandle(pid).wait_gone(milliseconds(0));
-    });
-    if (zombies_only) return;
-    for (const pid_t pid : pids) ::kill(pid, SIGSTOP);
-    if (descendants(first_.pid()).size() > pids.size()) continue;
-    for (const pid_t pid : pids) ::kill(pid, SIGKILL);
-    ::sched_yield();
+  first_.signal(SIGSTOP);
+  std::set<pid_t> stopped;
+  for (bool grew = true; grew && now_us() < until;) {
+    grew = false;
+    for (const pid_t pid : descendants(first_.pid())) {
+      if (!stopped.insert(pid).second) continue;
+      ::kill(pid, SIGSTOP);
+      grew = true;
+    }
   }
+  for (const pid_t pid : stopped) ::kill(pid, SIGKILL);
+  first_.signal(SIGCONT);
+  first_.wait_gone(milliseconds(2000));  // it ends when it has buried them all
 }
 
 /// False: something does not die.
