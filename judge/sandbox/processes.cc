@@ -16,10 +16,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -28,15 +29,17 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A whole small file of /proc; empty if it is gone.
-std::string read_proc(int folder, const char* path) {
-  const UniqueFd fd(::openat(folder, path, O_RDONLY | O_CLOEXEC));
+std::string read_all(const UniqueFd& fd) {
   std::string text;
-  if (!fd) return text;
   char buffer[4096];
-  for (ssize_t n; (n = ::read(fd.get(), buffer, sizeof buffer)) > 0;)
+  for (ssize_t n; fd && (n = ::read(fd.get(), buffer, sizeof buffer)) > 0;)
     text.append(buffer, static_cast<std::size_t>(n));
   return text;
+}
+
+/// A whole file of /proc; empty if it is gone.
+std::string read_proc(int folder, const char* path) {
+  return read_all(UniqueFd(::openat(folder, path, O_RDONLY | O_CLOEXEC)));
 }
 
 std::string proc(pid_t pid, const char* rest) {
@@ -112,12 +115,14 @@ std::set<FileId> own_memory_files() {
   return files;
 }
 
-/// Bytes of `pid`'s address space that show one of `files`; -1 if it may not be looked at.
-std::int64_t mapped_bytes(pid_t pid, const std::set<FileId>& files) {
-  std::ifstream maps(proc(pid, "/maps"));
-  if (!maps) return -1;
-  std::int64_t bytes = 0;
-  for (std::string line; std::getline(maps, line);) {
+/// Bytes of `pid`'s address space that show one of `files`; nullopt if it is ending. A program that
+/// forbids looking (the runner is readable to begin with) shows none.
+std::optional<std::int64_t> mapped_bytes(pid_t pid, const std::set<FileId>& files) {
+  const UniqueFd fd(::open(proc(pid, "/maps").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd && (errno == EACCES || errno == EPERM)) return 0;
+  std::istringstream maps(read_all(fd));
+  std::int64_t bytes = 0, lines = 0;
+  for (std::string line; std::getline(maps, line); ++lines) {
     unsigned long begin = 0, end = 0, inode = 0;
     unsigned major = 0, minor = 0;
     if (std::sscanf(line.c_str(), "%lx-%lx %*s %*x %x:%x %lu", &begin, &end, &major, &minor,
@@ -125,7 +130,7 @@ std::int64_t mapped_bytes(pid_t pid, const std::set<FileId>& files) {
         files.contains({::makedev(major, minor), inode}))
       bytes += static_cast<std::int64_t>(end - begin);
   }
-  return bytes;
+  return lines == 0 ? std::nullopt : std::optional(bytes);
 }
 
 }  // namespace
@@ -194,8 +199,9 @@ Usage usage_of(pid_t pid, std::int64_t memory_limit_bytes) {
   // Arenas are resident shared memory too. To tell them apart costs more than a glance: only when
   // it could matter.
   if (shared_bytes > 0 && private_bytes + shared_bytes > memory_limit_bytes) {
-    const std::int64_t arenas = mapped_bytes(pid, own_memory_files());
-    shared_bytes = arenas < 0 ? 0 : std::max<std::int64_t>(0, shared_bytes - arenas);
+    const auto arenas = mapped_bytes(pid, own_memory_files());
+    if (!arenas) return {};
+    shared_bytes = std::max<std::int64_t>(0, shared_bytes - *arenas);
   }
   u.memory_bytes = private_bytes + shared_bytes;
   return u;
