@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// grade, check and bench: one flow, with or without its halves.
+#include <cstdlib>
+
+#include "judge/base/fault.h"
+#include "judge/base/log.h"
+#include "judge/cli/cli.h"
+#include "judge/cli/print.h"
+#include "judge/pipeline/grade.h"
+
+namespace assay::cli {
+namespace {
+
+struct Request {
+  std::string problem, path, seed;
+  std::vector<int> shapes;
+  double budget_s = BenchOptions{}.budget_s;
+  bool no_record = false;
+  bool check = true, bench = true;
+};
+
+std::optional<std::uint64_t> parse_seed(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  char* end = nullptr;
+  const std::uint64_t v = std::strtoull(text.c_str(), &end, 16);
+  if (*end != '\0' || text.size() > 18)
+    throw UsageError("'{}' is not a seed: up to 16 hexadecimal digits", text);
+  return v;
+}
+
+void run(Context& context, const Request& q) {
+  set_quiet(context.quiet || context.json);
+  const Problem problem = find_problem(q.problem);
+  GradeOptions options;
+  options.check = q.check;
+  options.bench = q.bench;
+  options.sandbox = context.sandbox_kind();
+  options.seed = parse_seed(q.seed);
+  options.shapes = q.shapes;
+  options.bench_options.budget_s = q.budget_s;
+  const auto device = context.open_device();
+  const bool cuda = device->info().backend == wire::Backend::kCuda;
+  const Submission submission = read_submission(q.path, cuda ? Language::kCuda : Language::kCpp);
+  // Opened first: an hour of work must not end at a database that cannot be written.
+  std::optional<Store> store;
+  if (!q.no_record) store.emplace(default_database());
+  const Ceilings ceilings = !q.bench ? Ceilings{}
+                            : store  ? ceilings_for(*device, *store)
+                                     : device->probe(true);
+  Record record = grade(*device, problem, submission, ceilings, options);
+  context.exit_code = exit_of(record.verdict);
+  std::string lost;
+  if (store) {
+    try {
+      record.id = store->add(record);
+    } catch (const JudgeError& e) {
+      lost = e.what();  // the result is shown all the same
+    }
+  }
+  context.json ? print_json(to_json(record)) : print_record(record);
+  if (!lost.empty()) throw JudgeError("the record is not kept: {}", lost);
+}
+
+void add(CLI::App& app, Context& context, const std::string& name, const std::string& what,
+         bool check, bool bench) {
+  CLI::App* c = add_command(app, context, name, what);
+  add_device_option(c, context);
+  add_sandbox_option(c, context);
+  const auto q = std::make_shared<Request>();
+  q->check = check;
+  q->bench = bench;
+  c->add_option("PROBLEM", q->problem, "see assay list")->required();
+  c->add_option("PATH", q->path, "a folder of sources, or one file")->required();
+  c->add_option("--shapes", q->shapes, "numbers of shapes, as assay list PROBLEM shows them")
+      ->delimiter(',');
+  c->add_option("--seed", q->seed, "hexadecimal; default: secret and fresh");
+  if (bench)
+    c->add_option("--budget", q->budget_s, "seconds of measuring per shape")
+        ->check(CLI::Range(0.05, 3600.0));
+  c->add_flag("--no-record", q->no_record, "do not store the result");
+  c->callback([&context, q] { run(context, *q); });
+}
+
+}  // namespace
+
+void add_grade(CLI::App& app, Context& context) {
+  add(app, context, "grade", "Builds, checks, measures and audits a submission", true, true);
+  add(app, context, "check", "Is it right? Everything but the measurement", true, false);
+  add(app, context, "bench", "How fast is it? Every timed output is still verified", false, true);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one place where what went wrong becomes a line on stderr and an exit code.
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <sstream>
+
+#include "judge/base/fault.h"
+#include "judge/base/interrupt.h"
+#include "judge/base/log.h"
+#include "judge/cli/cli.h"
+#include "judge/cli/print.h"
+
+namespace assay::cli {
+namespace {
+
+int fail(bool json, int code, const char* kind, std::string message) {
+  clear_progress();
+  while (!message.empty() && message.back() == '\n') message.pop_back();
+  std::fprintf(stderr, "assay: %s\n", message.c_str());
+  if (json) {
+    const Json error = {{"error", {{"kind", kind}, {"message", message}}}};
+    std::printf("%s\n", error.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  }
+  return code;
+}
+
+/// The parser's own message on one line, with where to read on.
+int fail_parsing(const CLI::App& app, const CLI::ParseError& e, bool json) {
+  if (e.get_exit_code() == 0) {  // --help
+    std::ostringstream text;
+    app.exit(e, text, text);
+    std::printf("%s", text.str().c_str());
+    return kAccepted;
+  }
+  return fail(json, kUsage, "usage", std::string(e.what()) + " (see assay --help)");
+}
+
+int run(int argc, char** argv) {
+  Context context;
+  CLI::App app("Assay judges GPU kernels: is it right, how fast is it, was it earned honestly?");
+  app.require_subcommand(1);
+  add_list(app, context);
+  add_grade(app, context);
+  add_replay(app, context);
+  add_probe(app, context);
+  add_doctor(app, context);
+  add_corpus(app, context);
+  add_records(app, context);
+  add_demo(app, context);
+  add_version(app, context);
+  bool json = false;  // also where parsing fails before --json is reached
+  for (int i = 1; i < argc; ++i) json = json || std::strcmp(argv[i], "--json") == 0;
+  try {
+    app.parse(argc, argv);
+    return context.exit_code;
+  } catch (const CLI::ParseError& e) {
+    return fail_parsing(app, e, json);
+  } catch (const UsageError& e) {
+    return fail(json, kUsage, "usage", e.what());
+  } catch (const Interrupted&) {
+    return fail(json, kInterrupted, "interrupted", "interrupted; nothing was recorded");
+  } catch (const std::exception& e) {
+    return fail(json, kFault, "judge", e.what());
+  }
+}
+
+}  // namespace
+}  // namespace assay::cli
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  assay::install_interrupt_handlers();
+  return assay::cli::run(argc, argv);
+}
