@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of a shape and of a case by name: the same word in the database, in JSON and on pages.
+// The figures of a shape and of a case by name: the same word in the database, in JSON and on
+// pages.
 #pragma once
 
 #include "judge/bench/bench.h"

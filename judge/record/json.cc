@@ -25,7 +25,8 @@ Json shape_json(const ShapeBench& s) {
 }
 
 Json case_json(const CaseResult& c) {
-  Json j = {{"shape", c.shape}, {"seed_index", c.seed_index}, {"case", c.name}, {"output", c.output}};
+  Json j = {
+      {"shape", c.shape}, {"seed_index", c.seed_index}, {"case", c.name}, {"output", c.output}};
   for (const auto& f : kCaseCounts) j[f.name] = c.stats.*f.member;
   for (const auto& f : kCaseFigures) j[f.name] = number(c.stats.*f.member);
   for (const auto& f : kCaseValues) j[f.name] = number(c.stats.*f.member);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite's C interface with owners and exceptions. Every failure is a JudgeError that names the file.
+// SQLite's C interface with owners and exceptions. Every failure is a JudgeError that names the
+// file.
 #pragma once
 
 #include <sqlite3.h>

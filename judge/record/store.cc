@@ -35,12 +35,31 @@ std::vector<std::string> operator+(std::vector<std::string> a, const std::vector
   return a;
 }
 
-const std::vector<std::string> kRecordText = {
-    "created_at", "kind",          "problem_id", "problem_version", "verdict",
-    "message",    "audit_verdict", "seed",       "label",           "language",
-    "submission_sha256", "artifact_sha256", "compiler", "build_command", "build_log",
-    "backend",    "device_name",   "device_key", "driver",          "runtime",
-    "ceilings",   "sandbox",       "assay_version", "shapes",       "output"};
+const std::vector<std::string> kRecordText = {"created_at",
+                                              "kind",
+                                              "problem_id",
+                                              "problem_version",
+                                              "verdict",
+                                              "message",
+                                              "audit_verdict",
+                                              "seed",
+                                              "label",
+                                              "language",
+                                              "submission_sha256",
+                                              "artifact_sha256",
+                                              "compiler",
+                                              "build_command",
+                                              "build_log",
+                                              "backend",
+                                              "device_name",
+                                              "device_key",
+                                              "driver",
+                                              "runtime",
+                                              "ceilings",
+                                              "sandbox",
+                                              "assay_version",
+                                              "shapes",
+                                              "output"};
 const std::vector<std::string> kRecordNumbers = {"memory_bytes", "cache_bytes", "units", "arch"};
 const std::vector<std::string> kRecordFigures = {"frac", "sol", "wall_s", "build_s"};
 
@@ -52,8 +71,9 @@ std::string columns(const std::vector<std::string>& list, const char* type) {
 }
 
 void create_tables(Database& db) {
-  const std::string child = "record_id INTEGER NOT NULL REFERENCES record(id) ON DELETE CASCADE, "
-                            "position INTEGER NOT NULL";
+  const std::string child =
+      "record_id INTEGER NOT NULL REFERENCES record(id) ON DELETE CASCADE, "
+      "position INTEGER NOT NULL";
   const std::string key = ", PRIMARY KEY (record_id, position)) STRICT, WITHOUT ROWID";
   db.run("CREATE TABLE record (id INTEGER PRIMARY KEY AUTOINCREMENT" +
          columns(kRecordText, "TEXT NOT NULL") + columns(kRecordNumbers, "INTEGER NOT NULL") +
@@ -70,9 +90,10 @@ void create_tables(Database& db) {
          columns(names(kCaseValues), "REAL") + key);
   db.run("CREATE TABLE finding (" + child +
          ", code TEXT NOT NULL, shape TEXT NOT NULL, evidence TEXT NOT NULL" + key);
-  db.run("CREATE TABLE ceiling (hardware_key TEXT NOT NULL, measured_at TEXT NOT NULL DEFAULT "
-         "CURRENT_TIMESTAMP, rate TEXT NOT NULL, per_s REAL NOT NULL, PRIMARY KEY (hardware_key, "
-         "rate)) STRICT, WITHOUT ROWID");
+  db.run(
+      "CREATE TABLE ceiling (hardware_key TEXT NOT NULL, measured_at TEXT NOT NULL DEFAULT "
+      "CURRENT_TIMESTAMP, rate TEXT NOT NULL, per_s REAL NOT NULL, PRIMARY KEY (hardware_key, "
+      "rate)) STRICT, WITHOUT ROWID");
 }
 
 int user_version(const Database& db) {
@@ -135,9 +156,8 @@ Record read_record(Statement& s) {
 const std::vector<std::string> kChild = {"record_id", "position"};
 const std::vector<std::string> kSource = {"path", "bytes"};
 const std::vector<std::string> kFinding = {"code", "shape", "evidence"};
-const std::vector<std::string> kCaseHead = {"shape",  "seed_index",   "name",
-                                            "output", "input_digest", "output_digest",
-                                            "noise_ratio"};
+const std::vector<std::string> kCaseHead = {"shape",        "seed_index",    "name",       "output",
+                                            "input_digest", "output_digest", "noise_ratio"};
 
 std::vector<std::string> shape_columns() {
   return std::vector<std::string>{"shape"} + names(kShapeFigures) + names(kShapeCounts);
@@ -223,9 +243,10 @@ class Store::Impl {
     // The first statement that reads the file: says so when it is not a database.
     const int version = user_version(db);
     if (version > kVersion)
-      throw JudgeError("cannot write {}: a newer Assay made it (version {}, this one knows {}); "
-                       "update, or set ASSAY_STATE",
-                       path.string(), version, kVersion);
+      throw JudgeError(
+          "cannot write {}: a newer Assay made it (version {}, this one knows {}); "
+          "update, or set ASSAY_STATE",
+          path.string(), version, kVersion);
     db.run("PRAGMA journal_mode = WAL");
     db.run("PRAGMA synchronous = NORMAL");
     db.run("PRAGMA foreign_keys = ON");
@@ -264,10 +285,10 @@ std::int64_t Store::add(const Record& r) {
 
 Record Store::get(std::int64_t id) const {
   const Database& db = impl_->db;
-  Statement s(db, select("record",
-                         std::vector<std::string>{"id"} + kRecordText + kRecordNumbers +
-                             kRecordFigures,
-                         "WHERE id = ?"));
+  Statement s(db,
+              select("record",
+                     std::vector<std::string>{"id"} + kRecordText + kRecordNumbers + kRecordFigures,
+                     "WHERE id = ?"));
   s << id;
   if (!s.step()) throw UsageError("there is no record {}; `assay records` lists them", id);
   Record r = read_record(s);
@@ -279,10 +300,10 @@ Record Store::get(std::int64_t id) const {
 }
 
 std::vector<Record> Store::list(int limit) const {
-  Statement s(impl_->db, select("record",
-                                std::vector<std::string>{"id"} + kRecordText + kRecordNumbers +
-                                    kRecordFigures,
-                                "ORDER BY id DESC LIMIT ?"));
+  Statement s(impl_->db,
+              select("record",
+                     std::vector<std::string>{"id"} + kRecordText + kRecordNumbers + kRecordFigures,
+                     "ORDER BY id DESC LIMIT ?"));
   s << limit;
   std::vector<Record> out;
   while (s.step()) out.push_back(read_record(s));
