@@ -1,6 +1,9 @@
 # Flags for everything, and assay_stage(): one static library per folder of judge/.
 option(ASSAY_TESTS "Build the tests" ON)
 set(ASSAY_CUDA "AUTO" CACHE STRING "Build the CUDA back end: ON, OFF or AUTO (if nvcc is found)")
+option(ASSAY_UNITY "Compile each stage as one unit: a third of the time" ON)
+set(CMAKE_UNITY_BUILD ${ASSAY_UNITY})
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 32)
 set(ASSAY_SANITIZE "" CACHE STRING "Sanitizers for host code, e.g. address,undefined")
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -54,6 +57,8 @@ if(ASSAY_SANITIZE)
 endif()
 
 set(ASSAY_PREVIOUS_STAGE "" CACHE INTERNAL "")
+set(ASSAY_LARGE_HEADERS <fmt/format.h$<ANGLE-R> <nlohmann/json.hpp$<ANGLE-R> <map$<ANGLE-R>
+  <memory$<ANGLE-R> <span$<ANGLE-R> <string$<ANGLE-R> <vector$<ANGLE-R>)
 # assay_stage(NAME [DEPS ...]): judge/NAME/*.cc (and *.cu) -> assay_NAME, linked to the stage before it.
 function(assay_stage name)
   cmake_parse_arguments(S "" "" "DEPS" ${ARGN})
@@ -66,6 +71,12 @@ function(assay_stage name)
   add_library(assay_${name} STATIC ${sources})
   set_target_properties(assay_${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_link_libraries(assay_${name} PUBLIC assay_flags ${ASSAY_PREVIOUS_STAGE} ${S_DEPS})
+  # The large headers nearly every file needs, parsed once.
+  if(name STREQUAL base)
+    target_precompile_headers(assay_base PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${ASSAY_LARGE_HEADERS}>)
+  else()
+    target_precompile_headers(assay_${name} REUSE_FROM assay_base)
+  endif()
   set(ASSAY_PREVIOUS_STAGE assay_${name} CACHE INTERNAL "")
 endfunction()
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/base/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -31,6 +33,10 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
                                      });
   if (best == candidates.end() || edit_distance(word, *best) > 1 + word.size() / 3) return "";
   return ", did you mean '" + *best + "'?";
+}
+
+std::string hex(std::uint64_t v) {
+  return fmt::format("{:016x}", v);
 }
 
 std::string join(const std::vector<std::string>& words, const std::string& separator) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/cli/cli.h"
 
+#include <CLI/CLI.hpp>
+
+#include "judge/base/fault.h"
 #include "judge/base/log.h"
 
 namespace assay::cli {
@@ -10,22 +13,77 @@ std::unique_ptr<Device> Context::open_device() const {
   return open_cpu_device();
 }
 
-CLI::App* add_command(CLI::App& app, Context& context, const std::string& name,
-                      const std::string& what) {
-  CLI::App* c = app.add_subcommand(name, what);
-  c->add_flag("--json", context.json, "print JSON on stdout");
-  c->add_flag("--quiet", context.quiet, "no progress on stderr");
+Command& Command::argument(const std::string& name, std::string& value, const std::string& help,
+                           bool required) {
+  app_->add_option(name, value, help)->required(required);
+  return *this;
+}
+Command& Command::argument(const std::string& name, std::int64_t& value, const std::string& help) {
+  app_->add_option(name, value, help)->required();
+  return *this;
+}
+Command& Command::arguments(const std::string& name, std::vector<std::string>& values,
+                            const std::string& help) {
+  app_->add_option(name, values, help);
+  return *this;
+}
+Command& Command::option(const std::string& name, std::string& value, const std::string& help) {
+  app_->add_option(name, value, help);
+  return *this;
+}
+Command& Command::option(const std::string& name, std::vector<int>& comma_separated,
+                         const std::string& help) {
+  app_->add_option(name, comma_separated, help)->delimiter(',');
+  return *this;
+}
+Command& Command::option(const std::string& name, double& value, double low, double high,
+                         const std::string& help) {
+  app_->add_option(name, value, help)->check(CLI::Range(low, high));
+  return *this;
+}
+Command& Command::choice(const std::string& name, std::string& value,
+                         const std::vector<std::string>& among, const std::string& help) {
+  app_->add_option(name, value, help)->check(CLI::IsMember(among));
+  return *this;
+}
+Command& Command::flag(const std::string& name, bool& value, const std::string& help) {
+  app_->add_flag(name, value, help);
+  return *this;
+}
+Command& Command::run(std::function<void()> action) {
+  app_->callback(std::move(action));
+  return *this;
+}
+
+Parser::Parser(const std::string& what) : app_(std::make_unique<CLI::App>(what, "assay")) {
+  app_->require_subcommand(1);
+}
+Parser::~Parser() = default;
+
+Command Parser::add(Context& context, const std::string& name, const std::string& what) {
+  Command c(app_->add_subcommand(name, what));
+  c.flag("--json", context.json, "print JSON on stdout");
+  c.flag("--quiet", context.quiet, "no progress on stderr");
   return c;
 }
 
-void add_device_option(CLI::App* command, Context& context) {
-  command->add_option("--device", context.device, "cpu, cuda or auto (cuda if there is one)")
-      ->check(CLI::IsMember({"cpu", "cuda", "auto"}));
+void Parser::parse(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() != 0) throw UsageError("{} (see assay --help)", e.what());
+    app_->exit(e);  // --help
+  }
 }
 
-void add_sandbox_option(CLI::App* command, Context& context) {
-  command->add_option("--sandbox", context.sandbox, "auto, bwrap, namespaces or none")
-      ->check(CLI::IsMember({"auto", "bwrap", "namespaces", "none"}));
+void add_device_option(Command& command, Context& context) {
+  command.choice("--device", context.device, {"auto", "cpu", "cuda"},
+                 "what to grade on; auto: cuda if there is one");
+}
+
+void add_sandbox_option(Command& command, Context& context) {
+  command.choice("--sandbox", context.sandbox, {"auto", "bwrap", "namespaces", "none"},
+                 "walls around the submission");
 }
 
 Ceilings ceilings_for(Device& device, Store& store) {

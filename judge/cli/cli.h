@@ -3,16 +3,19 @@
 // exit code in the context.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "judge/base/json.h"
 #include "judge/device/device.h"
 #include "judge/record/store.h"
 #include "judge/sandbox/sandbox.h"
+
+namespace CLI {
+class App;
+}
 
 namespace assay::cli {
 
@@ -30,21 +33,57 @@ struct Context {
   SandboxKind sandbox_kind() const { return sandbox_kind_from_name(sandbox); }
 };
 
-void add_list(CLI::App& app, Context& context);
-void add_grade(CLI::App& app, Context& context);  // grade, check, bench
-void add_replay(CLI::App& app, Context& context);
-void add_probe(CLI::App& app, Context& context);
-void add_doctor(CLI::App& app, Context& context);
-void add_corpus(CLI::App& app, Context& context);
-void add_records(CLI::App& app, Context& context);  // records, show
-void add_demo(CLI::App& app, Context& context);
-void add_version(CLI::App& app, Context& context);
+/// One command's arguments. Values are written where the references point before run's function is
+/// called; they must outlive the parser. (The library behind it takes seconds to compile: cli.cc
+/// alone includes it.)
+class Command {
+ public:
+  explicit Command(CLI::App* app) : app_(app) {}
 
-/// A command with the options every command has.
-CLI::App* add_command(CLI::App& app, Context& context, const std::string& name,
-                      const std::string& what);
-void add_device_option(CLI::App* command, Context& context);
-void add_sandbox_option(CLI::App* command, Context& context);
+  Command& argument(const std::string& name, std::string& value, const std::string& help,
+                    bool required = true);
+  Command& argument(const std::string& name, std::int64_t& value, const std::string& help);
+  Command& arguments(const std::string& name, std::vector<std::string>& values,
+                     const std::string& help);
+  Command& option(const std::string& name, std::string& value, const std::string& help);
+  Command& option(const std::string& name, std::vector<int>& comma_separated,
+                  const std::string& help);
+  Command& option(const std::string& name, double& value, double low, double high,
+                  const std::string& help);
+  Command& choice(const std::string& name, std::string& value,
+                  const std::vector<std::string>& among, const std::string& help);
+  Command& flag(const std::string& name, bool& value, const std::string& help);
+  Command& run(std::function<void()> action);
+
+ private:
+  CLI::App* app_;
+};
+
+class Parser {
+ public:
+  explicit Parser(const std::string& what);
+  ~Parser();
+  /// A command with the options every command has.
+  Command add(Context& context, const std::string& name, const std::string& what);
+  /// Runs the command that was asked for. UsageError on anything it does not understand.
+  void parse(int argc, char** argv);
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+};
+
+void add_device_option(Command& command, Context& context);
+void add_sandbox_option(Command& command, Context& context);
+
+void add_list(Parser& parser, Context& context);
+void add_grade(Parser& parser, Context& context);  // grade, check, bench
+void add_replay(Parser& parser, Context& context);
+void add_probe(Parser& parser, Context& context);
+void add_doctor(Parser& parser, Context& context);
+void add_corpus(Parser& parser, Context& context);
+void add_records(Parser& parser, Context& context);  // records, show
+void add_demo(Parser& parser, Context& context);
+void add_version(Parser& parser, Context& context);
 
 /// The stored ceilings of this machine; probed (quickly) and stored if there are none.
 Ceilings ceilings_for(Device& device, Store& store);

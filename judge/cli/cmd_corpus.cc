@@ -68,15 +68,14 @@ void print(const CorpusReport& report) {
 
 }  // namespace
 
-void add_corpus(CLI::App& app, Context& context) {
-  CLI::App* c =
-      add_command(app, context, "corpus",
-                  "Grades every hostile and look-alike case; exit 0 if the judge saw all");
+void add_corpus(Parser& parser, Context& context) {
+  Command c = parser.add(context, "corpus",
+                         "Grades every hostile and look-alike case; exit 0 if the judge saw all");
   add_device_option(c, context);
   add_sandbox_option(c, context);
   const auto names = std::make_shared<std::vector<std::string>>();
-  c->add_option("CASE", *names, "only these");
-  c->callback([&context, names] {
+  c.arguments("CASE", *names, "only these");
+  c.run([&context, names] {
     set_quiet(context.quiet || context.json);
     const std::vector<CorpusCase> cases = chosen(*names);
     const auto device = context.open_device();

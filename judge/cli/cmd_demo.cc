@@ -60,15 +60,13 @@ void run(Context& context, double budget_s) {
 
 }  // namespace
 
-void add_demo(CLI::App& app, Context& context) {
-  CLI::App* c =
-      add_command(app, context, "demo", "Grades every shipped submission and shows a table");
+void add_demo(Parser& parser, Context& context) {
+  Command c = parser.add(context, "demo", "Grades every shipped submission and shows a table");
   add_device_option(c, context);
   add_sandbox_option(c, context);
   const auto budget_s = std::make_shared<double>(0.7);
-  c->add_option("--budget", *budget_s, "seconds of measuring per shape")
-      ->check(CLI::Range(0.05, 3600.0));
-  c->callback([&context, budget_s] { run(context, *budget_s); });
+  c.option("--budget", *budget_s, 0.05, 3600, "seconds of measuring per shape");
+  c.run([&context, budget_s] { run(context, *budget_s); });
 }
 
 }  // namespace assay::cli

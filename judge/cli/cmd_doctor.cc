@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// One thing that works here or does not. `needed`: without it nothing can be graded on a cpu.
-struct Finding {
+struct Examined {
   std::string name;
   bool works = false;
   bool needed = false;
@@ -28,8 +28,8 @@ struct Finding {
 
 /// Runs `look`; its text is the detail, its exception the reason.
 template <class F>
-Finding examine(const std::string& what, bool needed, const std::string& remedy, F&& look) {
-  Finding f{what, true, needed, "", ""};
+Examined examine(const std::string& what, bool needed, const std::string& remedy, F&& look) {
+  Examined f{what, true, needed, "", ""};
   try {
     f.detail = look();
   } catch (const std::exception& e) {
@@ -95,8 +95,8 @@ std::string gpu_clock_text() {
                      s.throttled ? ", THROTTLED: " + s.reasons : "");
 }
 
-std::vector<Finding> examine_all() {
-  std::vector<Finding> all;
+std::vector<Examined> examine_all() {
+  std::vector<Examined> all;
   bool any_sandbox = false;
   for (const SandboxProbe& p : probe_sandbox()) {
     any_sandbox = any_sandbox || (p.works && (p.name == "bubblewrap" || p.name == "namespaces"));
@@ -135,16 +135,15 @@ std::vector<Finding> examine_all() {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Context& context) {
-  CLI::App* c =
-      add_command(app, context, "doctor", "What works here, and what to do about what does not");
-  c->callback([&context] {
-    const std::vector<Finding> all = examine_all();
-    for (const Finding& f : all)
+void add_doctor(Parser& parser, Context& context) {
+  Command c = parser.add(context, "doctor", "What works here, and what to do about what does not");
+  c.run([&context] {
+    const std::vector<Examined> all = examine_all();
+    for (const Examined& f : all)
       if (f.needed && !f.works) context.exit_code = kFault;
     if (context.json) {
       Json j = Json::array();
-      for (const Finding& f : all)
+      for (const Examined& f : all)
         j.push_back({{"name", f.name},
                      {"works", f.works},
                      {"needed", f.needed},
@@ -153,7 +152,7 @@ void add_doctor(CLI::App& app, Context& context) {
       return print_json(j);
     }
     std::vector<std::vector<std::string>> rows = {{"what", "works", "detail", "remedy"}};
-    for (const Finding& f : all)
+    for (const Examined& f : all)
       rows.push_back({f.name, f.works ? "yes" : f.needed ? "NO" : "no", f.detail, f.remedy});
     print_table(rows);
   });

@@ -61,32 +61,30 @@ void run(Context& context, const Request& q) {
   if (!lost.empty()) throw JudgeError("the record is not kept: {}", lost);
 }
 
-void add(CLI::App& app, Context& context, const std::string& name, const std::string& what,
+void add(Parser& parser, Context& context, const std::string& name, const std::string& what,
          bool check, bool bench) {
-  CLI::App* c = add_command(app, context, name, what);
-  add_device_option(c, context);
-  add_sandbox_option(c, context);
   const auto q = std::make_shared<Request>();
   q->check = check;
   q->bench = bench;
-  c->add_option("PROBLEM", q->problem, "see assay list")->required();
-  c->add_option("PATH", q->path, "a folder of sources, or one file")->required();
-  c->add_option("--shapes", q->shapes, "numbers of shapes, as assay list PROBLEM shows them")
-      ->delimiter(',');
-  c->add_option("--seed", q->seed, "hexadecimal; default: secret and fresh");
-  if (bench)
-    c->add_option("--budget", q->budget_s, "seconds of measuring per shape")
-        ->check(CLI::Range(0.05, 3600.0));
-  c->add_flag("--no-record", q->no_record, "do not store the result");
-  c->callback([&context, q] { run(context, *q); });
+  Command c = parser.add(context, name, what);
+  c.argument("PROBLEM", q->problem, "see assay list");
+  c.argument("PATH", q->path, "a folder of sources, or one file");
+  add_device_option(c, context);
+  add_sandbox_option(c, context);
+  c.option("--shapes", q->shapes, "numbers of shapes, as assay list PROBLEM shows them");
+  c.option("--seed", q->seed, "hexadecimal; default: secret and fresh");
+  if (bench) c.option("--budget", q->budget_s, 0.05, 3600, "seconds of measuring per shape");
+  c.flag("--no-record", q->no_record, "do not store the result");
+  c.run([&context, q] { run(context, *q); });
 }
 
 }  // namespace
 
-void add_grade(CLI::App& app, Context& context) {
-  add(app, context, "grade", "Builds, checks, measures and audits a submission", true, true);
-  add(app, context, "check", "Is it right? Everything but the measurement", true, false);
-  add(app, context, "bench", "How fast is it? Every timed output is still verified", false, true);
+void add_grade(Parser& parser, Context& context) {
+  add(parser, context, "grade", "Builds, checks, measures and audits a submission", true, true);
+  add(parser, context, "check", "Is it right? Everything but the measurement", true, false);
+  add(parser, context, "bench", "How fast is it? Every timed output is still verified", false,
+      true);
 }
 
 }  // namespace assay::cli

@@ -85,11 +85,11 @@ void print_one(const Problem& p) {
 
 }  // namespace
 
-void add_list(CLI::App& app, Context& context) {
-  CLI::App* c = add_command(app, context, "list", "Lists the problems, or shows one");
+void add_list(Parser& parser, Context& context) {
+  Command c = parser.add(context, "list", "Lists the problems, or shows one");
   const auto id = std::make_shared<std::string>();
-  c->add_option("PROBLEM", *id, "show this one");
-  c->callback([&context, id] {
+  c.argument("PROBLEM", *id, "show this one", false);
+  c.run([&context, id] {
     if (!id->empty()) {
       const Problem p = find_problem(*id);
       context.json ? print_json(to_json(p)) : print_one(p);

@@ -17,13 +17,13 @@ std::string rate_text(const std::string& key, double per_s) {
 
 }  // namespace
 
-void add_probe(CLI::App& app, Context& context) {
-  CLI::App* c = add_command(app, context, "probe",
-                            "Measures what this machine reaches; sol is relative to it");
+void add_probe(Parser& parser, Context& context) {
+  Command c =
+      parser.add(context, "probe", "Measures what this machine reaches; sol is relative to it");
   add_device_option(c, context);
   const auto quick = std::make_shared<bool>(false);
-  c->add_flag("--quick", *quick, "less precise, under a second");
-  c->callback([&context, quick] {
+  c.flag("--quick", *quick, "less precise, under a second");
+  c.run([&context, quick] {
     set_quiet(context.quiet || context.json);
     Store store(default_database());
     const auto device = context.open_device();

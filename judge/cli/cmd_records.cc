@@ -40,18 +40,18 @@ void show_record(Context& context, std::int64_t id, bool source) {
 
 }  // namespace
 
-void add_records(CLI::App& app, Context& context) {
-  CLI::App* records = add_command(app, context, "records", "Lists stored records, newest first");
-  const auto limit = std::make_shared<int>(20);
-  records->add_option("--limit", *limit, "how many")->check(CLI::Range(1, 1'000'000));
-  records->callback([&context, limit] { list_records(context, *limit); });
+void add_records(Parser& parser, Context& context) {
+  const auto limit = std::make_shared<double>(20);
+  parser.add(context, "records", "Lists stored records, newest first")
+      .option("--limit", *limit, 1, 1e6, "how many")
+      .run([&context, limit] { list_records(context, static_cast<int>(*limit)); });
 
-  CLI::App* show = add_command(app, context, "show", "Shows one record");
   const auto id = std::make_shared<std::int64_t>(0);
   const auto source = std::make_shared<bool>(false);
-  show->add_option("RECORD", *id, "its number; see assay records")->required();
-  show->add_flag("--source", *source, "with the submission's files");
-  show->callback([&context, id, source] { show_record(context, *id, *source); });
+  parser.add(context, "show", "Shows one record")
+      .argument("RECORD", *id, "its number; see assay records")
+      .flag("--source", *source, "with the submission's files")
+      .run([&context, id, source] { show_record(context, *id, *source); });
 }
 
 }  // namespace assay::cli

@@ -6,13 +6,12 @@
 
 namespace assay::cli {
 
-void add_replay(CLI::App& app, Context& context) {
-  CLI::App* c =
-      add_command(app, context, "replay", "Repeats a record's check, bit for bit, from its seed");
+void add_replay(Parser& parser, Context& context) {
+  Command c = parser.add(context, "replay", "Repeats a record's check, bit for bit, from its seed");
   add_sandbox_option(c, context);
   const auto id = std::make_shared<std::int64_t>(0);
-  c->add_option("RECORD", *id, "its number; see assay records")->required();
-  c->callback([&context, id] {
+  c.argument("RECORD", *id, "its number; see assay records");
+  c.run([&context, id] {
     set_quiet(context.quiet || context.json);
     const Record record = Store(default_database()).get(*id);
     context.device = record.device.backend == wire::Backend::kCuda ? "cuda" : "cpu";

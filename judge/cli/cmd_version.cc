@@ -4,9 +4,9 @@
 
 namespace assay::cli {
 
-void add_version(CLI::App& app, Context& context) {
-  CLI::App* c = add_command(app, context, "version", "What this is");
-  c->callback([&context] {
+void add_version(Parser& parser, Context& context) {
+  Command c = parser.add(context, "version", "What this is");
+  c.run([&context] {
 #if defined(ASSAY_HAVE_CUDA)
     const bool cuda = true;
 #else

@@ -3,8 +3,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <iostream>
-#include <sstream>
 
 #include "judge/base/fault.h"
 #include "judge/base/interrupt.h"
@@ -26,37 +24,23 @@ int fail(bool json, int code, const char* kind, std::string message) {
   return code;
 }
 
-/// The parser's own message on one line, with where to read on.
-int fail_parsing(const CLI::App& app, const CLI::ParseError& e, bool json) {
-  if (e.get_exit_code() == 0) {  // --help
-    std::ostringstream text;
-    app.exit(e, text, text);
-    std::printf("%s", text.str().c_str());
-    return kAccepted;
-  }
-  return fail(json, kUsage, "usage", std::string(e.what()) + " (see assay --help)");
-}
-
 int run(int argc, char** argv) {
   Context context;
-  CLI::App app("Assay judges GPU kernels: is it right, how fast is it, was it earned honestly?");
-  app.require_subcommand(1);
-  add_list(app, context);
-  add_grade(app, context);
-  add_replay(app, context);
-  add_probe(app, context);
-  add_doctor(app, context);
-  add_corpus(app, context);
-  add_records(app, context);
-  add_demo(app, context);
-  add_version(app, context);
+  Parser parser("Assay judges GPU kernels: is it right, how fast is it, was it earned honestly?");
+  add_list(parser, context);
+  add_grade(parser, context);
+  add_replay(parser, context);
+  add_probe(parser, context);
+  add_doctor(parser, context);
+  add_corpus(parser, context);
+  add_records(parser, context);
+  add_demo(parser, context);
+  add_version(parser, context);
   bool json = false;  // also where parsing fails before --json is reached
   for (int i = 1; i < argc; ++i) json = json || std::strcmp(argv[i], "--json") == 0;
   try {
-    app.parse(argc, argv);
+    parser.parse(argc, argv);
     return context.exit_code;
-  } catch (const CLI::ParseError& e) {
-    return fail_parsing(app, e, json);
   } catch (const UsageError& e) {
     return fail(json, kUsage, "usage", e.what());
   } catch (const Interrupted&) {

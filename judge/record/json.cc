@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "judge/base/text.h"
 #include "judge/record/fields.h"
 #include "judge/record/record.h"
 
 namespace assay {
 namespace {
-
-std::string hex(std::uint64_t v) {
-  return fmt::format("{:016x}", v);
-}
 
 /// JSON has no NaN or infinity: they become text, so that they are not lost.
 Json number(double v) {

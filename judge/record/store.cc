@@ -17,9 +17,6 @@ using sqlite::Transaction;
 
 constexpr int kVersion = 1;
 
-std::string hex(std::uint64_t v) {
-  return fmt::format("{:016x}", v);
-}
 std::uint64_t from_hex(const std::string& s) {
   return std::stoull(s, nullptr, 16);
 }

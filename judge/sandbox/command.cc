@@ -11,6 +11,7 @@
 #include "judge/base/fault.h"
 #include "judge/base/paths.h"
 #include "judge/sandbox/processes.h"
+#include "judge/sandbox/spawn.h"
 
 namespace assay::sandbox {
 namespace {
@@ -22,7 +23,6 @@ using Program = SandboxPolicy::Program;
 
 constexpr const char* kRunnerInside = "/assay/runner";
 constexpr unsigned kNobody = 65534;
-constexpr int kReport = 4;  // runner/supervise.h
 
 void append(Words& to, const Words& more) {
   to.insert(to.end(), more.begin(), more.end());

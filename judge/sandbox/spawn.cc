@@ -15,7 +15,6 @@
 namespace assay::sandbox {
 namespace {
 
-constexpr int kPassed = 3, kReport = 4;
 constexpr int kFirstFree = 10;  // sources lie above every target: no dup2 overwrites a source
 constexpr int kPipeBytes = 1 << 20;
 

@@ -11,6 +11,9 @@
 
 namespace assay::sandbox {
 
+/// Descriptors inside: the caller's, and the one runner/supervise.h reports on.
+inline constexpr int kPassed = 3, kReport = 4;
+
 struct Spawned {
   pid_t pid = -1;
   UniqueFd output;  ///< reading end of its stdout and stderr, non-blocking
