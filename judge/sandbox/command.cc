@@ -83,7 +83,7 @@ void folders_above(Words& w, const fs::path& inside) {
   }
 }
 
-void bind(Words& w, const char* how, const fs::path& host, const fs::path& inside) {
+void show(Words& w, const char* how, const fs::path& host, const fs::path& inside) {
   std::error_code error;
   const fs::path real = fs::canonical(host, error);
   if (error) throw JudgeError("cannot show {}: {}", host.string(), error.message());
@@ -92,17 +92,17 @@ void bind(Words& w, const char* how, const fs::path& host, const fs::path& insid
 }
 
 void system_folders(Words& w) {
-  bind(w, "--ro-bind", "/usr", "/usr");
+  show(w, "--ro-bind", "/usr", "/usr");
   for (const char* folder : {"/bin", "/sbin", "/lib", "/lib32", "/libx32", "/lib64"}) {
     std::error_code none;
     if (fs::is_symlink(folder, none))
       append(w, {"--symlink", fs::read_symlink(folder).string(), folder});
     else if (fs::is_directory(folder, none))
-      bind(w, "--ro-bind", folder, folder);
+      show(w, "--ro-bind", folder, folder);
   }
   for (const char* path :
        {"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives"})
-    if (fs::exists(path)) bind(w, "--ro-bind", path, path);
+    if (fs::exists(path)) show(w, "--ro-bind", path, path);
 }
 
 /// The installation around a program outside /usr, such as a CUDA toolkit in /opt; never a whole
@@ -114,11 +114,11 @@ void toolchain(Words& w, const fs::path& program) {
   const fs::path root = real.parent_path().parent_path();
   const char* home = std::getenv("HOME");
   if (!root.has_relative_path() || (home != nullptr && is_below(fs::path(home), root))) return;
-  bind(w, "--ro-bind", root, root);
+  show(w, "--ro-bind", root, root);
 }
 
 void gpu_nodes(Words& w) {
-  bind(w, "--ro-bind", "/sys", "/sys");
+  show(w, "--ro-bind", "/sys", "/sys");
   for (const auto& entry : fs::directory_iterator("/dev")) {
     const std::string node = entry.path().filename();
     const bool numbered = node.rfind("nvidia", 0) == 0 && node.size() > 6 &&
@@ -139,10 +139,10 @@ Words file_system(const SandboxPolicy& p, const Words& argv) {
   if (p.gpu) gpu_nodes(w);
   bool has_runner = false;
   for (const Bind& b : p.binds) {
-    bind(w, b.writable ? "--bind" : "--ro-bind", b.host, b.inside);
+    show(w, b.writable ? "--bind" : "--ro-bind", b.host, b.inside);
     has_runner = has_runner || b.inside == kRunnerInside;
   }
-  if (!has_runner) bind(w, "--ro-bind", runner_path(), kRunnerInside);
+  if (!has_runner) show(w, "--ro-bind", runner_path(), kRunnerInside);
   // The scaffolding between the mounts is memory, too.
   append(w, {"--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp"});
   return w;
