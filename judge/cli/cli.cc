@@ -2,9 +2,11 @@
 #include "judge/cli/cli.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "judge/base/fault.h"
 #include "judge/base/log.h"
+#include "judge/base/text.h"
 
 namespace assay::cli {
 
@@ -67,11 +69,20 @@ Command Parser::add(Context& context, const std::string& name, const std::string
   return c;
 }
 
+/// The library says that a command is missing where it does not know the one given.
+std::string Parser::complaint(const CLI::ParseError& e, int argc, char** argv) const {
+  std::vector<std::string> known;
+  for (const CLI::App* c : app_->get_subcommands({})) known.push_back(c->get_name());
+  const bool given = argc > 1 && argv[1][0] != '-';
+  if (!given || std::find(known.begin(), known.end(), argv[1]) != known.end()) return e.what();
+  return fmt::format("unknown command '{}'{}", argv[1], suggestion(argv[1], known));
+}
+
 void Parser::parse(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() != 0) throw UsageError("{} (see assay --help)", e.what());
+    if (e.get_exit_code() != 0) throw UsageError("{} (see assay --help)", complaint(e, argc, argv));
     app_->exit(e);  // --help
   }
 }

@@ -15,7 +15,8 @@
 
 namespace CLI {
 class App;
-}
+class ParseError;
+}  // namespace CLI
 
 namespace assay::cli {
 
@@ -69,6 +70,7 @@ class Parser {
   void parse(int argc, char** argv);
 
  private:
+  std::string complaint(const CLI::ParseError& e, int argc, char** argv) const;
   std::unique_ptr<CLI::App> app_;
 };
 
