@@ -28,6 +28,7 @@ using std::chrono::milliseconds;
 constexpr double kStart_us = 30e6;  ///< for a namespace and an exec, on a loaded machine
 constexpr double kStop_us = 5e6;    ///< a driver call may hold a thread back for a while
 constexpr double kSpin_us = 60;
+constexpr double kLook_us = 5e3;      ///< between two looks at memory and tasks
 constexpr milliseconds kEnd{20'000};  ///< teardown of a GPU context takes seconds
 constexpr milliseconds kSlice{20};
 
@@ -138,6 +139,9 @@ bool Running::poll() {
 }
 
 void Running::enforce_limits() {
+  // Some callers ask every other millisecond, and looking at a tree of compilers is not free.
+  if (now_us() - looked_us_ < kLook_us) return;
+  looked_us_ = now_us();
   Usage sum;
   for (const pid_t pid : program_pids()) {
     const Usage u = usage_of(pid, policy_.limits.memory_bytes);
@@ -190,6 +194,7 @@ void Running::thaw() {
 // ---- ending -----------------------------------------------------------------------------------
 
 void Running::kill_all() {
+  if (reaped_) return;
   killed_ = true;
   if (kind_ == SandboxKind::kNone && first_) kill_one_by_one();
   // The end of the first process of a pid namespace is the end of them all. Before there is one,

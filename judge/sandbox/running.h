@@ -49,6 +49,7 @@ class Running final : public Sandbox {
   bool ended_ = false;   ///< the program is over, or nobody is left to say so
   bool killed_ = false;  ///< by us
   bool reaped_ = false;
+  double looked_us_ = 0;  ///< when limits were last looked at
   std::vector<pid_t> frozen_;
   ExitStatus status_;
 };

@@ -22,9 +22,9 @@ SandboxKind find_one_that_works() {
   for (const SandboxKind kind : {SandboxKind::kBubblewrap, SandboxKind::kNamespaces}) {
     const std::string error = sandbox::try_out(kind);
     if (error.empty()) return kind;
-    why += fmt::format("{}: {}; ", name(kind), error);
+    why += error + "; ";
   }
-  throw JudgeError("no sandbox works here ({}) {}", why, sandbox::kRemedy);
+  throw JudgeError("no sandbox works here: {}{}", why, sandbox::kRemedy);
 }
 
 }  // namespace
