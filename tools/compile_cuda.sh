@@ -10,5 +10,5 @@ compile() { # FILE
     -o "$3/$(tr / _ <<<"$2").cubin" "$2" || { echo "does not compile: $2"; exit 1; }
 }
 export -f compile
-git ls-files --cached --others --exclude-standard -- 'kernels/*.cu' 'corpus/*.cu' 'tests/device/peers/*.cu' |
+git ls-files --cached --others --exclude-standard -- 'kernels/*.cu' 'corpus/*.cu' 'benchmarks/*.cu' |
   xargs -r -P "$(nproc)" -I{} bash -c 'compile "$0" "$1" "$2"' "$nvcc" {} "$out"
