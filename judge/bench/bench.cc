@@ -233,7 +233,10 @@ class Bench {
 Control measure_control(Workbench& wb) {
   const int most = std::max(1, (wb.slot_count() - wb.first_aligned_slot()) * 2 / 5);
   std::vector<double> slopes, pairs;
-  wb.control_window(most);  // the first one opens files and warms caches
+  // Clocks, caches and lazy loading settle first: an idle GPU takes a while to reach its clock.
+  const double begin_us = now_us();
+  do wb.control_window(most);
+  while (now_us() - begin_us < (is_cpu(wb.device()) ? 10e3 : 120e3));
   for (int i = 0; i < 7; ++i) {
     const WindowResult one = wb.control_window(most);
     const WindowResult two = wb.control_window(2 * most);
@@ -270,8 +273,8 @@ void bench_shape(Workbench& wb, const Control& control, const Ceilings& measured
     throw;
   }
   const bool cpu = is_cpu(wb.device());
-  ShapeBench scored =
-      score(samples, wb.problem(), wb.shape(), control, cpu, measured, datasheet, seed);
+  ShapeBench scored = score(samples, wb.problem(), wb.shape(), control, wb.device().info(),
+                            measured, datasheet, seed);
   weigh(samples, scored, cpu, seed, bench.findings_);
   report.findings.insert(report.findings.end(), bench.findings_.begin(), bench.findings_.end());
   report.shapes.push_back(std::move(scored));

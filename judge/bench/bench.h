@@ -42,6 +42,8 @@ struct ShapeBench {
   double wall_us = 0;        ///< the judge's clock: slope between N and 2N calls less the control's
   double unseen_us = 0;      ///< per call, what the wall clock saw and the stamps did not; about 0
   double unseen_low_us = 0;  ///< lower end of its 95 % interval
+  double writeback_us = 0;   ///< most that outputs left dirty in the L2 add to the wall clock, when
+                             ///< the flush before the next call evicts them
   double single_us = 0;      ///< median with slots handed out one by one
   double fresh_us = 0;       ///< median over windows on a base never seen
   double rekeyed_us = 0;     ///< median over re-keyed windows

@@ -27,7 +27,7 @@ constexpr Margins kCpu{0.20, 20, 0.30, 10, 0.45, 4, 300};
 constexpr double kMergedSum = 2.5;
 
 void weigh_clock(const ShapeBench& b, const Margins& m, std::vector<Finding>& out) {
-  const double allowed = std::max(m.clock_share * b.wall_us, m.clock_us);
+  const double allowed = std::max(m.clock_share * b.wall_us, m.clock_us) + b.writeback_us;
   if (!(b.unseen_low_us > allowed)) return;
   out.push_back(
       {"clock_mismatch", b.shape,

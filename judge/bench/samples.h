@@ -39,7 +39,7 @@ struct Samples {
 };
 
 /// Times, frac, sol and floors from the samples.
-ShapeBench score(const Samples&, const Problem&, const Shape&, const Control&, bool cpu,
+ShapeBench score(const Samples&, const Problem&, const Shape&, const Control&, const DeviceInfo&,
                  const Ceilings& measured, const Ceilings& datasheet, std::uint64_t seed);
 
 /// What the samples say about honesty. Appends findings.

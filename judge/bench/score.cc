@@ -49,7 +49,7 @@ std::vector<double> Samples::calls(std::initializer_list<WindowKind> kinds) cons
 }
 
 ShapeBench score(const Samples& samples, const Problem& p, const Shape& shape,
-                 const Control& control, bool cpu, const Ceilings& measured,
+                 const Control& control, const DeviceInfo& device, const Ceilings& measured,
                  const Ceilings& datasheet, std::uint64_t seed) {
   ShapeBench b;
   b.shape = shape.label();
@@ -76,6 +76,12 @@ ShapeBench score(const Samples& samples, const Problem& p, const Shape& shape,
   b.core_mhz = samples.clocks.core_mhz;
   b.temperature_c = samples.clocks.temperature_c;
   b.power_w = samples.clocks.power_w;
+
+  const bool cpu = device.backend == wire::Backend::kCpu;
+  const double dirty_bytes =
+      std::min(p.floor.write_bytes.evaluate(shape), static_cast<double>(device.cache_bytes));
+  if (!cpu && rate(measured, "write") > 0)
+    b.writeback_us = dirty_bytes / rate(measured, "write") * 1e6;
 
   b.published_flops = p.published_flops.evaluate(shape);
   b.published_bytes = p.published_bytes.evaluate(shape);
