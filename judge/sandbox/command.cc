@@ -190,8 +190,9 @@ Words command_line(SandboxKind kind, const SandboxPolicy& p, const Words& argv) 
 Words environment(const SandboxPolicy& p) {
   Words e = {"PATH=/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "TMPDIR=/tmp",
              "LANG=C.UTF-8",
-             // A leak check needs ptrace, which kills.
-             "ASAN_OPTIONS=detect_leaks=0"};
+             // In a sanitized runner: a leak check needs ptrace, which kills; a crash must look
+             // like one from outside.
+             "ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0"};
   if (p.gpu) e.push_back("CUDA_MPS_PIPE_DIRECTORY=/nonexistent");  // no timing under MPS holds
   for (const char* name : {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"})
     if (const char* value = std::getenv(name)) e.push_back(std::string(name) + "=" + value);

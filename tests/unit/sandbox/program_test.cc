@@ -119,10 +119,8 @@ TEST_P(Program, ForkBombIsKilled) {
 }
 
 TEST_P(Program, MemoryOfAllProcessesCountsTogether) {
-  policy_.limits.memory_bytes = std::int64_t{300} << 20;
-  // Each alone would pass.
   const std::string hog = folder_inside() + "/hostile memory " + marker_ + " & ";
-  policy_.limits.memory_bytes = std::int64_t{600} << 20;
+  policy_.limits.memory_bytes = std::int64_t{1200} << 20;  // each alone, of 1 GiB, would pass
   const auto sandbox = start_shell(hog + hog + "wait");
   EXPECT_TRUE(sandbox->wait(seconds(20)).memory_exceeded);
   EXPECT_EQ(std::vector<std::string>{}, survivors());
