@@ -34,7 +34,8 @@ std::uint64_t bits_of(double v) {
 void add_downgrade_finding(const Problem& p, CheckReport& report) {
   const CaseResult* worst = nullptr;
   for (const CaseResult& c : report.cases)
-    if (c.noise_ratio > p.noise.max_ratio && (!worst || c.noise_ratio > worst->noise_ratio))
+    if (c.stats.ok() && c.noise_ratio > p.noise.max_ratio &&
+        (!worst || c.noise_ratio > worst->noise_ratio))
       worst = &c;
   if (worst == nullptr) return;
   report.findings.push_back(
@@ -112,10 +113,12 @@ void check_shape(Workbench& bench, std::uint64_t seed, CheckReport& report) {
       }
       for (auto r = report.cases.end() - static_cast<std::ptrdiff_t>(w.slots[0].size());
            r != report.cases.end(); ++r)
-        if (!r->stats.ok())
+        if (!r->stats.ok()) {
+          add_downgrade_finding(p, report);  // the cases before may say why
           throw SubmissionFault(
               r->stats.non_finite > 0 ? Verdict::kNonFinite : Verdict::kWrongAnswer,
               describe_failure(*r, c.tolerance));
+        }
     }
   }
   add_downgrade_finding(p, report);
