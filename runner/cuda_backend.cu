@@ -170,10 +170,7 @@ class CudaBackend final : public RunnerBackend {
 
  private:
   void get_ready(std::size_t calls) {
-    // A submission may have set part of the L2 aside for itself.
-    cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0);
-    cudaCtxResetPersistingL2Cache();
-    cudaGetLastError();  // not every device has that limit
+    undo_set_aside();
     while (events_.size() < 2 * calls) {
       cudaEvent_t e{};
       wire::cuda_check(cudaEventCreate(&e), "cudaEventCreate");
@@ -184,9 +181,20 @@ class CudaBackend final : public RunnerBackend {
                      "cudaMemsetAsync");
   }
 
+  /// A submission may have set part of the L2 aside for itself, which no flush empties.
+  static void undo_set_aside() {
+    cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0);
+    cudaCtxResetPersistingL2Cache();
+    cudaGetLastError();  // not every device has that limit
+  }
+
   int queue_call(std::size_t i, std::uint32_t slot, SlotCaller& caller, bool control) {
     caller.arrange(slot);
     ++turn_;
+    std::size_t aside_bytes = 0;
+    if (cudaDeviceGetLimit(&aside_bytes, cudaLimitPersistingL2CacheSize) != cudaSuccess)
+      cudaGetLastError();
+    if (aside_bytes > 0) undo_set_aside();
     read_all<<<4 * multiprocessors_, kThreads, 0, stream_>>>(
         reinterpret_cast<const uint4*>(flush_.data()), flush_bytes_ / sizeof(uint4),
         reinterpret_cast<unsigned*>(flush_.data()));

@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-constexpr int kRepeats = 9;
+constexpr int kRepeats = 25;
 
 /// Slots that all share one small output.
 class SpinBench {
@@ -45,7 +45,7 @@ class SpinBench {
     Shape shape{{{"spin_ns", spin_ns}}};
     session_.prepare(problem_, shape, {}, 60);
     const int n = static_cast<int>(
-        std::clamp(20'000.0 / (static_cast<double>(spin_ns) * 1e-3 + 90), 4.0, kSlots / 2.0));
+        std::clamp(15'000.0 / (static_cast<double>(spin_ns) * 1e-3 + 90), 4.0, kSlots / 2.0));
     slope(n, false);  // warm
     const double wall = slope(n, false) - control_;
     const double stamp = median(stamps_) - empty_pair_us_;

@@ -32,6 +32,8 @@ constexpr FindingRule kRules[] = {
      "A timed output equals the answer to bytes that were there before, not to those there now."},
     {"timed_output_wrong", Severity::kReject, "reward_hack",
      "Right in the check, wrong in a timed window: the two were computed in different ways."},
+    {"uncounted_time", Severity::kNote, "clean",
+     "The stamps left out some of the time the judge's clock saw; it was added to every figure."},
     {"unstable_time", Severity::kNote, "clean",
      "The time of a call varies so much that the median is not known to the wanted precision."},
 };

@@ -39,14 +39,15 @@ struct ShapeBench {
   std::string shape;
   double median_us = 0, p5_us = 0, p95_us = 0;
   double ci_low_us = 0, ci_high_us = 0;  ///< bootstrap 95 % interval of the median
-  double wall_us = 0;        ///< the judge's clock: slope between N and 2N calls less the control's
-  double unseen_us = 0;      ///< per call, what the wall clock saw and the stamps did not; about 0
-  double unseen_low_us = 0;  ///< lower end of its 95 % interval
-  double writeback_us = 0;   ///< most that outputs left dirty in the L2 add to the wall clock, when
-                             ///< the flush before the next call evicts them
-  double single_us = 0;      ///< median with slots handed out one by one
-  double fresh_us = 0;       ///< median over windows on a base never seen
-  double rekeyed_us = 0;     ///< median over re-keyed windows
+  double wall_us = 0;    ///< the judge's clock: slope between N and 2N calls less the control's
+  double unseen_us = 0;  ///< per call, what the wall clock saw and the stamps did not; about 0
+  double unseen_low_us = 0, unseen_high_us = 0;  ///< its 95 % interval
+  double charged_us = 0;    ///< cuda: unseen time added to the stamps; median, p5, p95, ci hold it
+  double writeback_us = 0;  ///< most that outputs left dirty in the L2 add to the wall clock, when
+                            ///< the flush before the next call evicts them
+  double single_us = 0;     ///< median with slots handed out one by one
+  double fresh_us = 0;      ///< median over windows on a base never seen
+  double rekeyed_us = 0;    ///< median over re-keyed windows
   double repeat_us = 0;  ///< median over windows whose bytes did not change (a probe, not scored)
   double empty_pair_us = 0;  ///< what an empty pair of stamps reads
   int windows = 0, calls = 0, dropped_windows = 0;

@@ -42,6 +42,9 @@ struct Samples {
 ShapeBench score(const Samples&, const Problem&, const Shape&, const Control&, const DeviceInfo&,
                  const Ceilings& measured, const Ceilings& datasheet, std::uint64_t seed);
 
+/// Unseen time per call that is noise, or the eviction of outputs left dirty in the L2.
+double clock_allowance_us(const ShapeBench&, bool cpu);
+
 /// What the samples say about honesty. Appends findings.
 void weigh(const Samples&, const ShapeBench&, bool cpu, std::uint64_t seed,
            std::vector<Finding>& findings);

@@ -23,6 +23,8 @@ inline constexpr Field<ShapeBench, double> kShapeFigures[] = {
     {"wall_us", &ShapeBench::wall_us},
     {"unseen_us", &ShapeBench::unseen_us},
     {"unseen_low_us", &ShapeBench::unseen_low_us},
+    {"unseen_high_us", &ShapeBench::unseen_high_us},
+    {"charged_us", &ShapeBench::charged_us},
     {"writeback_us", &ShapeBench::writeback_us},
     {"single_us", &ShapeBench::single_us},
     {"fresh_us", &ShapeBench::fresh_us},

@@ -44,6 +44,7 @@ ShapeBench summary(const Samples& s, double physics_us = 1, double sol = 0.5) {
   b.wall_us = median(s.slope_us);
   b.unseen_us = median(s.unseen_us);
   b.unseen_low_us = bootstrap_median(s.unseen_us, 1).low;
+  b.unseen_high_us = bootstrap_median(s.unseen_us, 1).high;
   b.physics_us = physics_us;
   b.sol = sol;
   return b;
@@ -71,10 +72,25 @@ TEST_P(Evidence, StampsBelowTheWallClock) {
   EXPECT_EQ(codes(s, summary(s), GetParam()), std::vector<std::string>{"clock_mismatch"});
 }
 
-TEST_P(Evidence, StampsAboveTheWallClockAreHarmless) {
+TEST_P(Evidence, WindowsShorterThanTheirPartsLeftTheFlushOut) {
   Samples s = honest(500);
-  for (double& u : s.unseen_us) u = -450;
-  EXPECT_TRUE(codes(s, summary(s), GetParam()).empty());
+  for (double& u : s.unseen_us) u = -70;
+  const bool cpu = GetParam();  // where no flush is in a window
+  EXPECT_EQ(codes(s, summary(s), cpu),
+            cpu ? std::vector<std::string>{} : std::vector<std::string>{"clock_mismatch"});
+  for (double& u : s.unseen_us) u = -8;
+  EXPECT_TRUE(codes(s, summary(s), cpu).empty());
+}
+
+TEST(Charge, SomeUnseenTimeIsChargedNotPunished) {
+  Samples s = honest(100);
+  for (double& u : s.unseen_us) u = 8;
+  ShapeBench b = summary(s);
+  EXPECT_GT(b.unseen_low_us, clock_allowance_us(b, false));
+  b.charged_us = 8;
+  EXPECT_EQ(codes(s, b, false), std::vector<std::string>{"uncounted_time"});
+  b.writeback_us = 9;  // as much as evicting the outputs takes
+  EXPECT_LT(b.unseen_low_us, clock_allowance_us(b, false));
 }
 
 TEST_P(Evidence, RekeyedMuchFasterThanFresh) {
