@@ -111,9 +111,11 @@ class Bench {
     }
     if (v.wrong_call >= 0) report_wrong(v, slots, before);
     note_precision(v);
-    Window w{kind, v.times.wall_us, {}};
+    Window w{kind, v.times.wall_us, {}, 0};
     for (float us : v.times.call_us)
       w.call_us.push_back(std::max(0.0, static_cast<double>(us) - control_.empty_pair_us));
+    w.over_us = w.wall_us - control_.fixed_us -
+                static_cast<double>(slots.size()) * control_.per_call_us - w.sum_us();
     return w;
   }
 
@@ -232,7 +234,7 @@ class Bench {
 
 Control measure_control(Workbench& wb) {
   const int most = std::max(1, (wb.slot_count() - wb.first_aligned_slot()) * 2 / 5);
-  std::vector<double> slopes, pairs;
+  std::vector<double> slopes, fixed, pairs;
   // Clocks, caches and lazy loading settle first: an idle GPU takes a while to reach its clock.
   const double begin_us = now_us();
   do wb.control_window(most);
@@ -241,9 +243,10 @@ Control measure_control(Workbench& wb) {
     const WindowResult one = wb.control_window(most);
     const WindowResult two = wb.control_window(2 * most);
     slopes.push_back((two.wall_us - one.wall_us) / most);
+    fixed.push_back(2 * one.wall_us - two.wall_us);
     pairs.insert(pairs.end(), two.call_us.begin(), two.call_us.end());
   }
-  return {std::max(0.0, median(slopes)), median(pairs)};
+  return {std::max(0.0, median(slopes)), std::max(0.0, median(fixed)), median(pairs)};
 }
 
 int wanted_slots(const Device& device, const Problem& p, const Shape& shape,

@@ -24,6 +24,7 @@ struct BenchOptions {
 /// What a window costs besides the calls, measured before anything hostile was loaded.
 struct Control {
   double per_call_us = 0;    ///< slope of the wall clock over the number of empty calls
+  double fixed_us = 0;       ///< what a window costs whatever its length
   double empty_pair_us = 0;  ///< what an empty pair of stamps reads
 };
 

@@ -19,16 +19,16 @@ struct Margins {
   double memo_share, memo_us;       ///< re-keyed against fresh
   double repeat_share;              ///< repeated against new bytes
   double single_factor, single_us;  ///< one call alone against its share of a window
+  double merged_sum;  ///< sum of a window's calls against their number times the median
 };
-constexpr Margins kGpu{0.05, 0.7, 0.35, 10, 0.12, 1.5, 0.25, 1.6, 8};
-constexpr Margins kCpu{0.20, 20, 0.20, 20, 0.30, 10, 0.45, 4, 300};
+constexpr Margins kGpu{0.05, 0.7, 0.35, 10, 0.12, 1.5, 0.25, 1.6, 8, 2.5};
+constexpr Margins kCpu{0.20, 20, 0.20, 20, 0.30, 10, 0.45, 4, 300, 6};
 /// An empty window on the GPU holds a flush of some 70 us a call: a window that takes less than its
 /// stamps and an empty one has left it out. On the cpu nothing of the kind is in a window.
 constexpr double kMissingShare = 0.05, kMissingUs = 12;
 
-/// Calls of a window add up to more than this many times count x median only if a few do all the
-/// work.
-constexpr double kMergedSum = 2.5;
+/// Fixed cost of a window beyond that of an empty one which is noise.
+constexpr double kWindowGpuUs = 120, kWindowCpuUs = 1000, kWindowCpuShare = 0.35;
 
 void weigh_clock(const ShapeBench& b, const Margins& m, bool cpu, std::vector<Finding>& out) {
   const double stamps_us = b.median_us - b.charged_us;
@@ -49,6 +49,24 @@ void weigh_clock(const ShapeBench& b, const Margins& m, bool cpu, std::vector<Fi
                    fmt::format("windows took {:.2f} us a call less than empty ones and {:.2f} us a "
                                "call of stamps together: the flush between calls was left out",
                                -b.unseen_us, stamps_us)});
+}
+
+/// The slope between two windows does not see work that takes the same time in both.
+void weigh_windows(const Samples& s, const ShapeBench& b, bool cpu, const Margins& m,
+                   std::uint64_t seed, std::vector<Finding>& out) {
+  std::vector<double> excess, over;
+  for (const Window& w : s.windows) {
+    const auto calls = static_cast<double>(w.call_us.size());
+    const double noise_us =
+        cpu ? kWindowCpuUs : kWindowGpuUs + calls * (m.clock_us + b.writeback_us + b.charged_us);
+    excess.push_back(w.over_us - noise_us - (cpu ? kWindowCpuShare : m.clock_share) * w.sum_us());
+    over.push_back(w.over_us);
+  }
+  if (excess.empty() || !(bootstrap_median(excess, seed + 3).low > 0)) return;
+  out.push_back({"clock_mismatch", b.shape,
+                 fmt::format("a window took {:.0f} us (median) more than its stamps and an empty "
+                             "window of its length explain",
+                             median(over))});
 }
 
 void weigh_memo(const Samples& s, const ShapeBench& b, const Margins& m, std::uint64_t seed,
@@ -75,7 +93,7 @@ void weigh_merging(const Samples& s, const ShapeBench& b, const Margins& m,
     if (w.kind != WindowKind::kSingle && w.call_us.size() >= 4)
       ratios.push_back(w.sum_us() /
                        (static_cast<double>(w.call_us.size()) * std::max(median(w.call_us), 1e-3)));
-  if (!ratios.empty() && median(ratios) > kMergedSum) {
+  if (!ratios.empty() && median(ratios) > m.merged_sum) {
     out.push_back(
         {"merged_calls", b.shape,
          fmt::format("the calls of a window add up to {:.1f} times their number times the "
@@ -112,6 +130,7 @@ void weigh(const Samples& s, const ShapeBench& b, bool cpu, std::uint64_t seed,
            std::vector<Finding>& findings) {
   const Margins& m = cpu ? kCpu : kGpu;
   weigh_clock(b, m, cpu, findings);
+  weigh_windows(s, b, cpu, m, seed, findings);
   weigh_memo(s, b, m, seed, findings);
   weigh_merging(s, b, m, findings);
   weigh_floor(b, findings);

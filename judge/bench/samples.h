@@ -21,6 +21,8 @@ struct Window {
   WindowKind kind = WindowKind::kRekeyed;
   double wall_us = 0;
   std::vector<double> call_us;
+  double over_us =
+      0;  ///< wall time that neither an empty window of this length nor the stamps hold
 
   double sum_us() const;
 };

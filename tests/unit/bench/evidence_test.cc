@@ -14,11 +14,11 @@ Samples honest(double us, int calls = 12, int rounds = 8) {
   Samples s;
   for (int r = 0; r < rounds; ++r) {
     for (WindowKind k : {WindowKind::kRekeyed, WindowKind::kFresh, WindowKind::kRepeat}) {
-      Window w{k, 0, {}};
+      Window w{k, 0, {}, 0};
       for (int i = 0; i < calls; ++i) w.call_us.push_back(us * (1 + 0.01 * ((i * 7 + r) % 5 - 2)));
       s.windows.push_back(w);
     }
-    s.windows.push_back({WindowKind::kSingle, 0, {us * 1.02}});
+    s.windows.push_back({WindowKind::kSingle, 0, {us * 1.02}, 0});
     s.slope_us.push_back(us * (1 + 0.005 * (r % 3 - 1)));
     s.unseen_us.push_back(0.005 * us * (r % 3 - 1));
   }
@@ -80,6 +80,14 @@ TEST_P(Evidence, WindowsShorterThanTheirPartsLeftTheFlushOut) {
             cpu ? std::vector<std::string>{} : std::vector<std::string>{"clock_mismatch"});
   for (double& u : s.unseen_us) u = -8;
   EXPECT_TRUE(codes(s, summary(s), cpu).empty());
+}
+
+TEST_P(Evidence, WorkThatTakesTheSameTimeInEveryWindow) {
+  Samples s = honest(500);
+  for (Window& w : s.windows) w.over_us = 50;
+  EXPECT_TRUE(codes(s, summary(s), GetParam()).empty());
+  for (Window& w : s.windows) w.over_us = 9000;
+  EXPECT_EQ(codes(s, summary(s), GetParam()), std::vector<std::string>{"clock_mismatch"});
 }
 
 TEST(Charge, SomeUnseenTimeIsChargedNotPunished) {
