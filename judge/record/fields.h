@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of a shape and of a case by name: the same word in the database, in JSON and on
-// pages.
+// pages. A new one needs a migration (migrations.cc).
 #pragma once
+
+#include <iterator>
 
 #include "judge/bench/bench.h"
 #include "judge/device/compare.h"
@@ -64,5 +66,14 @@ inline constexpr Field<CompareStats, float> kCaseValues[] = {
     {"worst_expected", &CompareStats::worst_expected},
     {"worst_got", &CompareStats::worst_got},
 };
+
+// A member that is in none of these lists would be lost. (worst_score only ranks.)
+static_assert(sizeof(ShapeBench) - sizeof(std::string) - sizeof(double) * std::size(kShapeFigures) -
+                  sizeof(int) * std::size(kShapeCounts) <
+              alignof(ShapeBench));
+static_assert(sizeof(CompareStats) - sizeof(std::int64_t) * std::size(kCaseCounts) -
+                  sizeof(double) * std::size(kCaseFigures) -
+                  sizeof(float) * (std::size(kCaseValues) + 1) <
+              alignof(CompareStats));
 
 }  // namespace assay

@@ -34,9 +34,8 @@ Json case_json(const CaseResult& c) {
 }
 
 Json finding_json(const Finding& f) {
-  const FindingRule& rule = rule_of(f.code);
   return {{"code", f.code},
-          {"severity", name(rule.severity)},
+          {"severity", name(severity_of(f))},
           {"shape", f.shape},
           {"evidence", f.evidence}};
 }
@@ -71,6 +70,12 @@ Json list(const std::vector<T>& items, F&& make) {
 }
 
 }  // namespace
+
+Severity severity_of(const Finding& f) {
+  for (const FindingRule& rule : finding_rules())
+    if (rule.code == f.code) return rule.severity;
+  return Severity::kNote;
+}
 
 Json to_json(const Record& r, bool with_source) {
   Json j = {{"id", r.id},

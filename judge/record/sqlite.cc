@@ -4,9 +4,15 @@
 #include <cmath>
 #include <limits>
 
+#include "judge/base/clock.h"
 #include "judge/base/fault.h"
 
 namespace assay::sqlite {
+namespace {
+
+constexpr int kPatience_ms = 10'000;
+
+}  // namespace
 
 Database::Database(const std::filesystem::path& path) : path_(path) {
   std::error_code error;
@@ -23,7 +29,7 @@ Database::Database(const std::filesystem::path& path) : path_(path) {
       throw;
     }
   }
-  ::sqlite3_busy_timeout(handle_, 10'000);
+  ::sqlite3_busy_timeout(handle_, kPatience_ms);
 }
 
 Database::~Database() {
@@ -34,12 +40,22 @@ void Database::run(const std::string& sql) {
   if (::sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail();
 }
 
+void Database::run_when_free(const std::string& sql) {
+  const double begin_us = now_us();
+  while (::sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+    const bool busy = (::sqlite3_errcode(handle_) & 0xff) == SQLITE_BUSY;
+    if (!busy || now_us() - begin_us > kPatience_ms * 1e3) fail();
+    sleep_us(5'000);
+  }
+}
+
 void Database::fail() const {
   const int code = ::sqlite3_errcode(handle_) & 0xff;
-  const char* remedy = code == SQLITE_FULL     ? "free some space"
-                       : code == SQLITE_NOTADB ? "move the file away, or set ASSAY_STATE"
-                       : code == SQLITE_BUSY   ? "another program holds it; try again"
-                                               : "set ASSAY_STATE to a folder that can be written";
+  const bool foreign = code == SQLITE_NOTADB || code == SQLITE_CORRUPT;
+  const char* remedy = code == SQLITE_FULL   ? "free some space"
+                       : foreign             ? "move the file away, or set ASSAY_STATE"
+                       : code == SQLITE_BUSY ? "another program holds it; try again"
+                                             : "set ASSAY_STATE to a folder that can be written";
   throw JudgeError("cannot write {}: {}; {}", path_.string(), ::sqlite3_errmsg(handle_), remedy);
 }
 

@@ -19,6 +19,8 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   void run(const std::string& sql);
+  /// For what SQLite does not wait for by itself: asks again for as long as it would.
+  void run_when_free(const std::string& sql);
   std::int64_t last_id() const { return ::sqlite3_last_insert_rowid(handle_); }
   sqlite3* handle() const { return handle_; }
   [[noreturn]] void fail() const;

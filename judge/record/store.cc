@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/record/store.h"
 
-#include <span>
+#include <charconv>
 
 #include "judge/base/paths.h"
 #include "judge/base/text.h"
 #include "judge/record/fields.h"
+#include "judge/record/migrations.h"
 #include "judge/record/sqlite.h"
 
 namespace assay {
@@ -15,10 +16,12 @@ using sqlite::Database;
 using sqlite::Statement;
 using sqlite::Transaction;
 
-constexpr int kVersion = 1;
-
 std::uint64_t from_hex(const std::string& s) {
-  return std::stoull(s, nullptr, 16);
+  std::uint64_t v = 0;
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v, 16);
+  if (error != std::errc() || end != s.data() + s.size())
+    throw JudgeError("'{}' is not a 64-bit number", s);
+  return v;
 }
 
 template <class T>
@@ -60,46 +63,6 @@ const std::vector<std::string> kRecordText = {"created_at",
 const std::vector<std::string> kRecordNumbers = {"memory_bytes", "cache_bytes", "units", "arch"};
 const std::vector<std::string> kRecordFigures = {"frac", "sol", "wall_s", "build_s"};
 
-/// "a TEXT NOT NULL, b REAL, ..." A NaN is stored as NULL.
-std::string columns(const std::vector<std::string>& list, const char* type) {
-  std::string out;
-  for (const std::string& c : list) out += fmt::format(", {} {}", c, type);
-  return out;
-}
-
-void create_tables(Database& db) {
-  const std::string child =
-      "record_id INTEGER NOT NULL REFERENCES record(id) ON DELETE CASCADE, "
-      "position INTEGER NOT NULL";
-  const std::string key = ", PRIMARY KEY (record_id, position)) STRICT, WITHOUT ROWID";
-  db.run("CREATE TABLE record (id INTEGER PRIMARY KEY AUTOINCREMENT" +
-         columns(kRecordText, "TEXT NOT NULL") + columns(kRecordNumbers, "INTEGER NOT NULL") +
-         columns(kRecordFigures, "REAL") + ") STRICT");
-  db.run("CREATE INDEX record_by_board ON record (problem_id, device_key, verdict)");
-  db.run("CREATE TABLE source_file (" + child + ", path TEXT NOT NULL, bytes BLOB NOT NULL" + key);
-  db.run("CREATE TABLE shape_result (" + child + ", shape TEXT NOT NULL" +
-         columns(names(kShapeFigures), "REAL") + columns(names(kShapeCounts), "INTEGER NOT NULL") +
-         key);
-  db.run("CREATE TABLE case_result (" + child +
-         ", shape TEXT NOT NULL, seed_index INTEGER NOT NULL, name TEXT NOT NULL, output TEXT NOT "
-         "NULL, input_digest TEXT NOT NULL, output_digest TEXT NOT NULL, noise_ratio REAL" +
-         columns(names(kCaseCounts), "INTEGER NOT NULL") + columns(names(kCaseFigures), "REAL") +
-         columns(names(kCaseValues), "REAL") + key);
-  db.run("CREATE TABLE finding (" + child +
-         ", code TEXT NOT NULL, shape TEXT NOT NULL, evidence TEXT NOT NULL" + key);
-  db.run(
-      "CREATE TABLE ceiling (hardware_key TEXT NOT NULL, measured_at TEXT NOT NULL DEFAULT "
-      "CURRENT_TIMESTAMP, rate TEXT NOT NULL, per_s REAL NOT NULL, PRIMARY KEY (hardware_key, "
-      "rate)) STRICT, WITHOUT ROWID");
-}
-
-int user_version(const Database& db) {
-  Statement s(db, "PRAGMA user_version");
-  int v = 0;
-  if (s.step()) s >> v;
-  return v;
-}
-
 std::string insert(const std::string& table, const std::vector<std::string>& list) {
   return fmt::format("INSERT INTO {} ({}) VALUES ({})", table, join(list),
                      join(std::vector<std::string>(list.size(), "?")));
@@ -128,8 +91,7 @@ void put_record(const Database& db, const Record& r) {
   s.step();
 }
 
-Record read_record(Statement& s) {
-  Record r;
+void read_columns(Statement& s, Record& r) {
   std::string verdict, seed, language, backend, ceilings, shapes;
   s >> r.id;
   s >> r.created_at >> r.kind >> r.problem_id >> r.problem_version >> verdict >> r.message >>
@@ -145,6 +107,15 @@ Record read_record(Statement& s) {
   r.device.backend = backend == "cuda" ? wire::Backend::kCuda : wire::Backend::kCpu;
   r.ceilings = Json::parse(ceilings).get<Ceilings>();
   r.shapes = Json::parse(shapes).get<std::vector<std::string>>();
+}
+
+Record read_record(Statement& s) {
+  Record r;
+  try {
+    read_columns(s, r);
+  } catch (const std::exception& e) {
+    throw JudgeError("record {} is damaged: {}", r.id, e.what());
+  }
   return r;
 }
 
@@ -237,31 +208,44 @@ std::vector<T> read_children(const Database& db, std::int64_t id, const std::str
 class Store::Impl {
  public:
   explicit Impl(const std::filesystem::path& path) : db(path) {
-    // The first statement that reads the file: says so when it is not a database.
-    const int version = user_version(db);
-    if (version > kVersion)
-      throw JudgeError(
-          "cannot write {}: a newer Assay made it (version {}, this one knows {}); "
-          "update, or set ASSAY_STATE",
-          path.string(), version, kVersion);
-    db.run("PRAGMA journal_mode = WAL");
-    db.run("PRAGMA synchronous = NORMAL");
+    refuse_foreign(path);  // before anything is written to it
+    db.run_when_free("PRAGMA journal_mode = WAL");
+    db.run("PRAGMA synchronous = FULL");  // a record is rare and dear: it outlives a power cut
     db.run("PRAGMA foreign_keys = ON");
-    migrate();
-  }
-
-  /// Each version of the tables is reached from the one before it. Taking the write lock here also
-  /// finds out now, not after an hour of grading, that the file cannot be written.
-  void migrate() {
-    Transaction t(db);
-    if (user_version(db) < 1) {
-      create_tables(db);
-    }
-    db.run(fmt::format("PRAGMA user_version = {}", kVersion));
-    t.commit();
+    migrate(path);
   }
 
   Database db;
+
+ private:
+  /// Returns the version of a file that is ours, 0 if it is empty.
+  int refuse_foreign(const std::filesystem::path& path) const {
+    const int known = static_cast<int>(migrations().size());
+    int version = 0, tables = 0;
+    Statement s(db,
+                "SELECT user_version, (SELECT count(*) FROM sqlite_schema) "
+                "FROM pragma_user_version");
+    if (s.step()) s >> version >> tables;
+    if (version > known)
+      throw JudgeError(
+          "cannot write {}: a newer Assay made it (version {}, this one knows {}); "
+          "update, or set ASSAY_STATE",
+          path.string(), version, known);
+    if (version == 0 && tables > 0)
+      throw JudgeError("cannot write {}: it is another program's database; set ASSAY_STATE",
+                       path.string());
+    return version;
+  }
+
+  /// Each version is reached from the one before it, all in one transaction. The version is written
+  /// even where it stays: what cannot be written is to be found now, not after an hour of grading.
+  void migrate(const std::filesystem::path& path) {
+    Transaction t(db);
+    for (auto v = static_cast<std::size_t>(refuse_foreign(path)); v < migrations().size(); ++v)
+      db.run(migrations()[v]);
+    db.run(fmt::format("PRAGMA user_version = {}", migrations().size()));
+    t.commit();
+  }
 };
 
 Store::Store(const std::filesystem::path& database) : impl_(std::make_unique<Impl>(database)) {}
