@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-constexpr int kRepeats = 25;
+constexpr int kRepeats = 15;
 
 /// Slots that all share one small output.
 class SpinBench {
@@ -27,9 +27,9 @@ class SpinBench {
     for (std::uint32_t s = 0; s < kSlots; ++s)
       session_.bind(s, {}, {{arena, 4096, DType::kI64, {1}}});
     session_.freeze();
-    for (int i = 0; i < 20; ++i) window(kSlots, true);  // until the clocks have come up
+    for (int i = 0; i < 5; ++i) window(kSlots, true);  // until the clocks have come up
     control_ = slope(kSlots / 2, true);
-    empty_pair_us_ = median(stamps_);
+    empty_pair_us_ = midmean(stamps_);
     const Submission spin =
         read_submission(home_dir() / "benchmarks" / "timing" / "spin.cu", Language::kCuda);
     session_.load(build(spin, {SandboxKind::kAuto, 120, device.info().arch}));
@@ -45,10 +45,10 @@ class SpinBench {
     Shape shape{{{"spin_ns", spin_ns}}};
     session_.prepare(problem_, shape, {}, 60);
     const int n = static_cast<int>(
-        std::clamp(15'000.0 / (static_cast<double>(spin_ns) * 1e-3 + 90), 4.0, kSlots / 2.0));
+        std::clamp(45'000.0 / (static_cast<double>(spin_ns) * 1e-3 + 90), 4.0, kSlots / 2.0));
     slope(n, false);  // warm
     const double wall = slope(n, false) - control_;
-    const double stamp = median(stamps_) - empty_pair_us_;
+    const double stamp = midmean(stamps_) - empty_pair_us_;
     std::int64_t spun_ns = 0;
     device_.download(&spun_ns, static_cast<char*>(output_->data()) + 4096, 8);
     session_.release(60);
@@ -56,7 +56,7 @@ class SpinBench {
   }
 
  private:
-  static constexpr int kSlots = 320;
+  static constexpr int kSlots = 1200;
 
   /// Wall time per call, from windows of n and of 2n; collects the stamps of the latter.
   double slope(int n, bool control) {

@@ -48,13 +48,19 @@ class Bench {
   double budget_us() const { return options_.budget_s * 1e6; }
   std::uint64_t next(const char* label) { return derive_seed(seed_, label, counter_++); }
 
-  /// Fixes the number of calls in a window from two warm-up windows, which also let caches, clocks
-  /// and the submission's own lazy set-up settle.
+  /// Every slot is called once: what a submission sets up per address (a captured graph) is then
+  /// done, and caches and clocks have settled. The last window fixes the number of calls.
   void calibrate() {
-    const int most = std::max(1, (wb_.slot_count() - wb_.first_aligned_slot()) * 2 / 5);
-    calls_ = std::min(2, most);
-    run(WindowKind::kRekeyed, choose(calls_), Rewrite::kRekey);
-    const Window w = run(WindowKind::kRekeyed, choose(calls_), Rewrite::kRekey);
+    const int first = wb_.first_aligned_slot(), n = wb_.slot_count() - first;
+    const int most = std::max(1, n * 2 / 5);
+    Window w;
+    for (int at = 0; at < n; at += most) {
+      std::vector<std::uint32_t> slots;
+      for (int s = at; s < std::min(n, at + most); ++s)
+        slots.push_back(static_cast<std::uint32_t>(first + s));
+      w = run(WindowKind::kRekeyed, slots, Rewrite::kRekey);
+    }
+    w = run(WindowKind::kRekeyed, choose(std::min(2, most)), Rewrite::kRekey);
     const double each_us = median(w.call_us) + control_.per_call_us;
     calls_ = std::clamp(static_cast<int>((cpu_ ? kCpuWindowUs : kGpuWindowUs) / each_us),
                         std::min(2, most), most);
@@ -239,14 +245,16 @@ Control measure_control(Workbench& wb) {
   const double begin_us = now_us();
   do wb.control_window(most);
   while (now_us() - begin_us < (is_cpu(wb.device()) ? 10e3 : 120e3));
-  for (int i = 0; i < 7; ++i) {
+  for (int i = 0; i < (is_cpu(wb.device()) ? 7 : 15); ++i) {
     const WindowResult one = wb.control_window(most);
     const WindowResult two = wb.control_window(2 * most);
     slopes.push_back((two.wall_us - one.wall_us) / most);
     fixed.push_back(2 * one.wall_us - two.wall_us);
     pairs.insert(pairs.end(), two.call_us.begin(), two.call_us.end());
   }
-  return {std::max(0.0, median(slopes)), std::max(0.0, median(fixed)), median(pairs)};
+  const Interval ci = bootstrap_median(slopes, 1);
+  return {std::max(0.0, median(slopes)), (ci.high - ci.low) / 2, std::max(0.0, median(fixed)),
+          midmean(pairs)};
 }
 
 int wanted_slots(const Device& device, const Problem& p, const Shape& shape,

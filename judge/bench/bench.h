@@ -24,6 +24,7 @@ struct BenchOptions {
 /// What a window costs besides the calls, measured before anything hostile was loaded.
 struct Control {
   double per_call_us = 0;    ///< slope of the wall clock over the number of empty calls
+  double error_us = 0;       ///< half the 95 % interval of that slope
   double fixed_us = 0;       ///< what a window costs whatever its length
   double empty_pair_us = 0;  ///< what an empty pair of stamps reads
 };
@@ -43,6 +44,7 @@ struct ShapeBench {
   double wall_us = 0;    ///< the judge's clock: slope between N and 2N calls less the control's
   double unseen_us = 0;  ///< per call, what the wall clock saw and the stamps did not; about 0
   double unseen_low_us = 0, unseen_high_us = 0;  ///< its 95 % interval
+  double control_error_us = 0;                   ///< of the control that was subtracted
   double charged_us = 0;    ///< cuda: unseen time added to the stamps; median, p5, p95, ci hold it
   double writeback_us = 0;  ///< most that outputs left dirty in the L2 add to the wall clock, when
                             ///< the flush before the next call evicts them

@@ -23,7 +23,7 @@ struct Margins {
       single_quantile;  ///< of the calls alone: where others compete for the cores, the quick ones
   double merged_sum;    ///< sum of a window's calls against their number times the median
 };
-constexpr Margins kGpu{0.05, 0.7, 0.35, 10, 0.12, 1.5, 0.25, 1.6, 8, 0.5, 2.5};
+constexpr Margins kGpu{0.05, 1.0, 0.35, 10, 0.12, 1.5, 0.25, 1.6, 8, 0.5, 2.5};
 constexpr Margins kCpu{0.20, 20, 0.20, 20, 0.30, 10, 0.45, 4, 300, 0.1, 6};
 /// An empty window on the GPU holds a flush of some 70 us a call: a window that takes less than its
 /// stamps and an empty one has left it out. On the cpu nothing of the kind is in a window.
@@ -126,7 +126,7 @@ void weigh_floor(const ShapeBench& b, std::vector<Finding>& out) {
 
 double clock_allowance_us(const ShapeBench& b, bool cpu) {
   const Margins& m = cpu ? kCpu : kGpu;
-  return std::max(m.clock_share * b.wall_us, m.clock_us) + b.writeback_us;
+  return std::max(m.clock_share * b.wall_us, m.clock_us) + b.control_error_us + b.writeback_us;
 }
 
 void weigh(const Samples& s, const ShapeBench& b, bool cpu, std::uint64_t seed,

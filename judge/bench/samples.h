@@ -35,7 +35,7 @@ struct Samples {
   int dropped = 0;     ///< windows dropped for throttling or stolen time
   ClockSample clocks;  ///< the last sample
 
-  /// Medians of the windows of these kinds.
+  /// The middle of each window of these kinds (midmean).
   std::vector<double> window_medians(std::initializer_list<WindowKind>) const;
   std::vector<double> calls(std::initializer_list<WindowKind>) const;
 };

@@ -44,7 +44,7 @@ double Window::sum_us() const {
 std::vector<double> Samples::window_medians(std::initializer_list<WindowKind> kinds) const {
   std::vector<double> out;
   for (const Window& w : windows)
-    if (among(w.kind, kinds)) out.push_back(median(w.call_us));
+    if (among(w.kind, kinds)) out.push_back(midmean(w.call_us));
   return out;
 }
 
@@ -72,6 +72,7 @@ ShapeBench score(const Samples& samples, const Problem& p, const Shape& shape,
   b.wall_us = median(samples.slope_us);
   b.unseen_us = median(samples.unseen_us);
   const Interval unseen = bootstrap_median(samples.unseen_us, seed + 1);
+  b.control_error_us = control.error_us;
   b.unseen_low_us = unseen.low;
   b.unseen_high_us = unseen.high;
   b.single_us = median(samples.calls({WindowKind::kSingle}));

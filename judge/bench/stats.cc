@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "wire/digest.h"
 
@@ -19,6 +20,14 @@ double quantile(std::vector<double> v, double q) {
 
 double median(std::vector<double> v) {
   return quantile(std::move(v), 0.5);
+}
+
+double midmean(std::vector<double> values) {
+  if (values.size() < 4) return median(std::move(values));
+  std::sort(values.begin(), values.end());
+  const auto first = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 4);
+  const auto last = values.end() - static_cast<std::ptrdiff_t>(values.size() / 4);
+  return std::accumulate(first, last, 0.0) / static_cast<double>(last - first);
 }
 
 Interval bootstrap_median(const std::vector<double>& values, std::uint64_t seed, int resamples) {

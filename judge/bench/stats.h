@@ -10,6 +10,10 @@ namespace assay {
 double quantile(std::vector<double> values, double q);
 double median(std::vector<double> values);
 
+/// Mean of the middle half. As robust as the median, and finer where a clock's step is not small
+/// against what it measures. NaN for no values.
+double midmean(std::vector<double> values);
+
 struct Interval {
   double low = 0, high = 0;
 };

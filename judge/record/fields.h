@@ -26,6 +26,7 @@ inline constexpr Field<ShapeBench, double> kShapeFigures[] = {
     {"unseen_us", &ShapeBench::unseen_us},
     {"unseen_low_us", &ShapeBench::unseen_low_us},
     {"unseen_high_us", &ShapeBench::unseen_high_us},
+    {"control_error_us", &ShapeBench::control_error_us},
     {"charged_us", &ShapeBench::charged_us},
     {"writeback_us", &ShapeBench::writeback_us},
     {"single_us", &ShapeBench::single_us},

@@ -72,7 +72,12 @@ ALTER TABLE shape_result ADD COLUMN charged_us REAL;
 ALTER TABLE shape_result ADD COLUMN writeback_us REAL;
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst, kUnseen};
+// How well the control that is subtracted is known.
+constexpr const char* kControlError = R"sql(
+ALTER TABLE shape_result ADD COLUMN control_error_us REAL;
+)sql";
+
+constexpr const char* kMigrations[] = {kFirst, kUnseen, kControlError};
 
 }  // namespace
 
