@@ -3,12 +3,29 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <sstream>
 
 #include "judge/base/fault.h"
 #include "judge/base/log.h"
 #include "judge/base/text.h"
+#include "judge/cli/print.h"
 
 namespace assay::cli {
+
+namespace {
+
+/// All of `text`, which the argument library's own conversion does not insist on.
+template <class Number>
+std::optional<Number> whole_number(const std::string& text, int base) {
+  Number v = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, v, base);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return v;
+}
+
+}  // namespace
 
 std::unique_ptr<Device> Context::open_device() const {
   if (device == "cuda" || (device == "auto" && cuda_available())) return open_cuda_device(0);
@@ -29,18 +46,39 @@ Command& Command::arguments(const std::string& name, std::vector<std::string>& v
   app_->add_option(name, values, help);
   return *this;
 }
-Command& Command::option(const std::string& name, std::string& value, const std::string& help) {
-  app_->add_option(name, value, help);
-  return *this;
-}
 Command& Command::option(const std::string& name, std::vector<int>& comma_separated,
                          const std::string& help) {
-  app_->add_option(name, comma_separated, help)->delimiter(',');
-  return *this;
+  return parsed_option(name, help, [name, &comma_separated](const std::string& text) {
+    comma_separated.clear();
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::string word = text.substr(at, text.find(',', at) - at);
+      const auto number = whole_number<int>(word, 10);
+      if (!number) throw UsageError("{}: '{}' is not a list like 0,2", name, text);
+      comma_separated.push_back(*number);
+      at += word.size() + 1;
+    }
+  });
 }
 Command& Command::option(const std::string& name, double& value, double low, double high,
                          const std::string& help) {
   app_->add_option(name, value, help)->check(CLI::Range(low, high));
+  return *this;
+}
+Command& Command::option(const std::string& name, std::int64_t& value, std::int64_t low,
+                         std::int64_t high, const std::string& help) {
+  app_->add_option(name, value, help)->check(CLI::Range(low, high));
+  return *this;
+}
+Command& Command::hex_option(const std::string& name, std::optional<std::uint64_t>& value,
+                             const std::string& help) {
+  return parsed_option(name, help, [name, &value](const std::string& text) {
+    value = whole_number<std::uint64_t>(text.substr(text.starts_with("0x") ? 2 : 0), 16);
+    if (!value) throw UsageError("{}: '{}' is not 1 to 16 hexadecimal digits", name, text);
+  });
+}
+Command& Command::parsed_option(const std::string& name, const std::string& help,
+                                std::function<void(const std::string&)> read) {
+  app_->add_option_function<std::string>(name, std::move(read), help);
   return *this;
 }
 Command& Command::choice(const std::string& name, std::string& value,
@@ -57,8 +95,10 @@ Command& Command::run(std::function<void()> action) {
   return *this;
 }
 
-Parser::Parser(const std::string& what) : app_(std::make_unique<CLI::App>(what, "assay")) {
+Parser::Parser(const std::string& what, const std::string& version)
+    : app_(std::make_unique<CLI::App>(what, "assay")) {
   app_->require_subcommand(1);
+  app_->set_version_flag("--version", version);
 }
 Parser::~Parser() = default;
 
@@ -83,7 +123,9 @@ void Parser::parse(int argc, char** argv) {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() != 0) throw UsageError("{} (see assay --help)", complaint(e, argc, argv));
-    app_->exit(e);  // --help
+    std::ostringstream text;  // --help, --version
+    app_->exit(e, text, text);
+    print_text(text.str());
   }
 }
 
@@ -104,6 +146,19 @@ Ceilings ceilings_for(Device& device, Store& store) {
   store.put_ceilings(device.info().key, measured);
   clear_progress();
   return measured;
+}
+
+void Keeper::keep(Record& record) {
+  if (store_ == nullptr) return;
+  try {
+    record.id = store_->add(record);
+  } catch (const JudgeError& e) {
+    lost_ = e.what();
+  }
+}
+
+void Keeper::complain() const {
+  if (!lost_.empty()) throw JudgeError("the record is not kept: {}", lost_);
 }
 
 int exit_of(Verdict verdict) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,23 +47,29 @@ class Command {
   Command& argument(const std::string& name, std::int64_t& value, const std::string& help);
   Command& arguments(const std::string& name, std::vector<std::string>& values,
                      const std::string& help);
-  Command& option(const std::string& name, std::string& value, const std::string& help);
   Command& option(const std::string& name, std::vector<int>& comma_separated,
                   const std::string& help);
   Command& option(const std::string& name, double& value, double low, double high,
                   const std::string& help);
+  Command& option(const std::string& name, std::int64_t& value, std::int64_t low, std::int64_t high,
+                  const std::string& help);
+  /// 1 to 16 hexadecimal digits, with or without 0x.
+  Command& hex_option(const std::string& name, std::optional<std::uint64_t>& value,
+                      const std::string& help);
   Command& choice(const std::string& name, std::string& value,
                   const std::vector<std::string>& among, const std::string& help);
   Command& flag(const std::string& name, bool& value, const std::string& help);
   Command& run(std::function<void()> action);
 
  private:
+  Command& parsed_option(const std::string& name, const std::string& help,
+                         std::function<void(const std::string&)> read);
   CLI::App* app_;
 };
 
 class Parser {
  public:
-  explicit Parser(const std::string& what);
+  Parser(const std::string& what, const std::string& version);
   ~Parser();
   /// A command with the options every command has.
   Command add(Context& context, const std::string& name, const std::string& what);
@@ -87,8 +94,24 @@ void add_records(Parser& parser, Context& context);  // records, show
 void add_demo(Parser& parser, Context& context);
 void add_version(Parser& parser, Context& context);
 
+/// "assay 1.2, with CUDA"
+std::string version_text();
+
 /// The stored ceilings of this machine; probed (quickly) and stored if there are none.
 Ceilings ceilings_for(Device& device, Store& store);
+
+/// Stores what was graded. A record that cannot be stored must not take its result with it: the
+/// failure waits for complain(), which is called once the result has been shown.
+class Keeper {
+ public:
+  explicit Keeper(Store* store) : store_(store) {}  ///< null: keeps nothing
+  void keep(Record& record);                        ///< assigns its id
+  void complain() const;                            ///< JudgeError if a record was lost
+
+ private:
+  Store* store_;
+  std::string lost_;
+};
 
 /// Exit code of a verdict.
 int exit_of(Verdict verdict);

@@ -33,7 +33,8 @@ Json to_json(const CorpusReport& report) {
             {"missed", report.missed},
             {"false_alarms", report.false_alarms},
             {"unexpected", report.unexpected},
-            {"skipped", report.skipped}};
+            {"skipped", report.skipped},
+            {"rows", Json::array()}};
   for (const CorpusRow& row : report.rows)
     j["rows"].push_back({{"case", row.expected.name},
                          {"problem", row.expected.problem},
@@ -45,6 +46,15 @@ Json to_json(const CorpusReport& report) {
                          {"message", row.record.message},
                          {"wall_s", row.wall_s}});
   return j;
+}
+
+/// A fault of the judge or the machine outweighs what it made of the cases.
+int exit_of_all(const CorpusReport& report) {
+  for (const CorpusRow& row : report.rows)
+    if (row.outcome != "skipped" && row.outcome != "caught" &&
+        row.record.verdict == Verdict::kInternalError)
+      return kFault;
+  return report.ok() ? kAccepted : kNotAccepted;
 }
 
 void print(const CorpusReport& report) {
@@ -82,7 +92,7 @@ void add_corpus(Parser& parser, Context& context) {
     Store store(default_database());
     const CorpusReport report =
         run_corpus(*device, cases, ceilings_for(*device, store), context.sandbox_kind());
-    context.exit_code = report.ok() ? kAccepted : kNotAccepted;
+    context.exit_code = exit_of_all(report);
     context.json ? print_json(to_json(report)) : print(report);
   });
 }

@@ -25,6 +25,14 @@ std::vector<Row> rows_of(const Record& r, const std::string& submission) {
   return rows;
 }
 
+void print(const Device& device, const std::vector<Row>& table,
+           const std::vector<std::string>& messages) {
+  print_line(fmt::format("{}: every output verified, every time bounded by the judge's own clock\n",
+                         device.info().name));
+  print_table(table);
+  for (const std::string& m : messages) print_line(m);
+}
+
 void run(Context& context, double budget_s) {
   set_quiet(context.quiet || context.json);
   const auto device = context.open_device();
@@ -41,21 +49,19 @@ void run(Context& context, double budget_s) {
       {"problem", "submission", "shape", "time", "frac", "sol", "verdict", "findings"}};
   Json records = Json::array();
   std::vector<std::string> messages;
+  Keeper keeper(&store);
   for (const Shipped& s : all) {
     const Problem problem = find_problem(s.problem);
     Record r = grade(*device, problem, read_submission(s.folder, language), ceilings, options);
-    r.id = store.add(r);
+    keeper.keep(r);
     context.exit_code = std::max(context.exit_code, exit_of(r.verdict));
     records.push_back(to_json(r));
     for (Row& row : rows_of(r, s.name)) table.push_back(std::move(row));
     if (!r.message.empty())
       messages.push_back(fmt::format("{} {}: {}", s.problem, s.name, r.message));
   }
-  if (context.json) return print_json(records);
-  print_line(fmt::format("{}: every output verified, every time bounded by the judge's own clock\n",
-                         device->info().name));
-  print_table(table);
-  for (const std::string& m : messages) print_line(m);
+  context.json ? print_json(records) : print(*device, table, messages);
+  keeper.complain();
 }
 
 }  // namespace

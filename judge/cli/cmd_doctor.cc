@@ -79,6 +79,15 @@ std::string writable(const fs::path& folder) {
   return folder.string();
 }
 
+/// What the kernel says, which is there even where CUDA does not start.
+std::string driver_text() {
+  std::error_code error;
+  const fs::path file = "/proc/driver/nvidia/version";
+  if (!fs::exists(file, error)) throw JudgeError("no NVIDIA driver is loaded");
+  const std::string text = read_file(file);
+  return text.substr(0, text.find('\n'));
+}
+
 std::string gpu_text() {
   const auto d = open_cuda_device(0);
   if (!d->healthy()) throw JudgeError("{} does not compute correctly", d->info().name);
@@ -113,12 +122,16 @@ std::vector<Examined> examine_all() {
   all.push_back(examine("OpenBLAS", true, "apt install libopenblas0-pthread",
                         [] { return library("libopenblas.so.0"); }));
   all.push_back(examine("clock", true, "use a machine with a working monotonic clock", clocks));
-  all.push_back(examine("state", true, "set ASSAY_STATE", [] { return writable(state_dir()); }));
+  all.push_back(examine("records", true, "set ASSAY_STATE", [] {
+    const fs::path file = default_database();
+    const Store store(file);  // says why it cannot be written
+    return file.string();
+  }));
   all.push_back(examine("cache", true, "set ASSAY_CACHE", [] { return writable(cache_dir()); }));
-  all.push_back(
-      examine("GPU", false, "install the NVIDIA driver, or grade with --device cpu", gpu_text));
-  all.push_back(
-      examine("GPU clocks", false, "install libnvidia-ml (part of the driver)", gpu_clock_text));
+  all.push_back(examine("driver", false, "install the NVIDIA driver", driver_text));
+  all.push_back(examine("GPU", false, "grade with --device cpu meanwhile", gpu_text));
+  all.push_back(examine("GPU clocks", false, "they come with a working GPU and its driver's NVML",
+                        gpu_clock_text));
   all.push_back(examine("nvcc", false, "install the CUDA toolkit or set CUDA_HOME",
                         [] { return find_compiler(Language::kCuda, 0).version; }));
   all.push_back(examine("nvdisasm", false, "install cuda-nvdisasm",

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // grade, check and bench: one flow, with or without its halves.
-#include <cstdlib>
-
 #include "judge/base/fault.h"
 #include "judge/base/log.h"
 #include "judge/cli/cli.h"
@@ -12,21 +10,13 @@ namespace assay::cli {
 namespace {
 
 struct Request {
-  std::string problem, path, seed;
+  std::string problem, path;
+  std::optional<std::uint64_t> seed;
   std::vector<int> shapes;
   double budget_s = BenchOptions{}.budget_s;
   bool no_record = false;
   bool check = true, bench = true;
 };
-
-std::optional<std::uint64_t> parse_seed(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  char* end = nullptr;
-  const std::uint64_t v = std::strtoull(text.c_str(), &end, 16);
-  if (*end != '\0' || text.size() > 18)
-    throw UsageError("'{}' is not a seed: up to 16 hexadecimal digits", text);
-  return v;
-}
 
 void run(Context& context, const Request& q) {
   set_quiet(context.quiet || context.json);
@@ -35,7 +25,7 @@ void run(Context& context, const Request& q) {
   options.check = q.check;
   options.bench = q.bench;
   options.sandbox = context.sandbox_kind();
-  options.seed = parse_seed(q.seed);
+  options.seed = q.seed;
   options.shapes = q.shapes;
   options.bench_options.budget_s = q.budget_s;
   const auto device = context.open_device();
@@ -49,16 +39,10 @@ void run(Context& context, const Request& q) {
                                      : device->probe(true);
   Record record = grade(*device, problem, submission, ceilings, options);
   context.exit_code = exit_of(record.verdict);
-  std::string lost;
-  if (store) {
-    try {
-      record.id = store->add(record);
-    } catch (const JudgeError& e) {
-      lost = e.what();  // the result is shown all the same
-    }
-  }
+  Keeper keeper(store ? &*store : nullptr);
+  keeper.keep(record);
   context.json ? print_json(to_json(record)) : print_record(record);
-  if (!lost.empty()) throw JudgeError("the record is not kept: {}", lost);
+  keeper.complain();
 }
 
 void add(Parser& parser, Context& context, const std::string& name, const std::string& what,
@@ -72,7 +56,7 @@ void add(Parser& parser, Context& context, const std::string& name, const std::s
   add_device_option(c, context);
   add_sandbox_option(c, context);
   c.option("--shapes", q->shapes, "numbers of shapes, as assay list PROBLEM shows them");
-  c.option("--seed", q->seed, "hexadecimal; default: secret and fresh");
+  c.hex_option("--seed", q->seed, "hexadecimal; default: secret and fresh");
   if (bench) c.option("--budget", q->budget_s, 0.05, 3600, "seconds of measuring per shape");
   c.flag("--no-record", q->no_record, "do not store the result");
   c.run([&context, q] { run(context, *q); });

@@ -5,8 +5,8 @@
 namespace assay::cli {
 namespace {
 
-void list_records(Context& context, int limit) {
-  const std::vector<Record> all = Store(default_database()).list(limit);
+void list_records(Context& context, std::int64_t limit) {
+  const std::vector<Record> all = Store(default_database()).list(static_cast<int>(limit));
   if (context.json) {
     Json j = Json::array();
     for (const Record& r : all)
@@ -16,6 +16,7 @@ void list_records(Context& context, int limit) {
                    {"problem", r.problem_id},
                    {"submission", r.submission.label},
                    {"device", r.device.name},
+                   {"submission_sha256", r.submission.sha256},
                    {"verdict", name(r.verdict)},
                    {"frac", r.bench.frac},
                    {"sol", r.bench.sol}});
@@ -41,10 +42,10 @@ void show_record(Context& context, std::int64_t id, bool source) {
 }  // namespace
 
 void add_records(Parser& parser, Context& context) {
-  const auto limit = std::make_shared<double>(20);
+  const auto limit = std::make_shared<std::int64_t>(20);
   parser.add(context, "records", "Lists stored records, newest first")
-      .option("--limit", *limit, 1, 1e6, "how many")
-      .run([&context, limit] { list_records(context, static_cast<int>(*limit)); });
+      .option("--limit", *limit, 1, 1'000'000, "how many")
+      .run([&context, limit] { list_records(context, *limit); });
 
   const auto id = std::make_shared<std::int64_t>(0);
   const auto source = std::make_shared<bool>(false);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "judge/base/fault.h"
 #include "judge/base/log.h"
 #include "judge/cli/cli.h"
 #include "judge/cli/print.h"
@@ -14,13 +15,14 @@ void add_replay(Parser& parser, Context& context) {
   c.run([&context, id] {
     set_quiet(context.quiet || context.json);
     const Record record = Store(default_database()).get(*id);
+    if (record.kind == "bench")
+      throw UsageError("record {} is a bench, which has no check to repeat", *id);
     context.device = record.device.backend == wire::Backend::kCuda ? "cuda" : "cpu";
     const auto device = context.open_device();
     const ReplayResult r =
         replay(*device, find_problem(record.problem_id), record, context.sandbox_kind());
-    context.exit_code = r.identical                                  ? kAccepted
-                        : r.again.verdict == Verdict::kInternalError ? kFault
-                                                                     : kNotAccepted;
+    const bool fault = r.again.verdict == Verdict::kInternalError;
+    context.exit_code = fault ? kFault : r.identical ? kAccepted : kNotAccepted;
     if (context.json) {
       print_json({{"record", record.id},
                   {"identical", r.identical},
@@ -31,12 +33,13 @@ void add_replay(Parser& parser, Context& context) {
                   {"verdict_again", name(r.again.verdict)}});
       return;
     }
-    if (r.identical)
+    if (fault)
+      print_line("not replayed: " + r.again.message);
+    else if (r.identical)
       print_line(fmt::format("identical: {} outputs of record {}, digest {:016x}",
                              r.again.check.cases.size(), record.id, r.again.check.digest()));
     else
       print_line(fmt::format("different: {}", r.difference));
-    if (r.again.verdict == Verdict::kInternalError) print_line(r.again.message);
   });
 }
 

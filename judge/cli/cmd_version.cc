@@ -3,19 +3,27 @@
 #include "judge/cli/print.h"
 
 namespace assay::cli {
+namespace {
+
+#if defined(ASSAY_HAVE_CUDA)
+constexpr bool kCuda = true;
+#else
+constexpr bool kCuda = false;
+#endif
+
+}  // namespace
+
+std::string version_text() {
+  return fmt::format("assay {}, {} CUDA", ASSAY_VERSION, kCuda ? "with" : "without");
+}
 
 void add_version(Parser& parser, Context& context) {
   Command c = parser.add(context, "version", "What this is");
   c.run([&context] {
-#if defined(ASSAY_HAVE_CUDA)
-    const bool cuda = true;
-#else
-    const bool cuda = false;
-#endif
     if (context.json)
-      print_json({{"assay", ASSAY_VERSION}, {"cuda", cuda}, {"wire", wire::kVersion}});
+      print_json({{"assay", ASSAY_VERSION}, {"cuda", kCuda}, {"wire", wire::kVersion}});
     else
-      print_line(fmt::format("assay {}, {} CUDA", ASSAY_VERSION, cuda ? "with" : "without"));
+      print_line(version_text());
   });
 }
 

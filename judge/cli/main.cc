@@ -13,10 +13,9 @@
 namespace assay::cli {
 namespace {
 
-int fail(bool json, int code, const char* kind, std::string message) {
+int fail(bool json, int code, const char* kind, const std::string& message) {
   clear_progress();
-  while (!message.empty() && message.back() == '\n') message.pop_back();
-  std::fprintf(stderr, "assay: %s\n", message.c_str());
+  std::fprintf(stderr, "assay: %s\n", one_line(message).c_str());
   if (json) {
     const Json error = {{"error", {{"kind", kind}, {"message", message}}}};
     std::printf("%s\n", error.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
@@ -26,7 +25,8 @@ int fail(bool json, int code, const char* kind, std::string message) {
 
 int run(int argc, char** argv) {
   Context context;
-  Parser parser("Assay judges GPU kernels: is it right, how fast is it, was it earned honestly?");
+  Parser parser("Assay judges GPU kernels: is it right, how fast is it, was it earned honestly?",
+                version_text());
   add_list(parser, context);
   add_grade(parser, context);
   add_replay(parser, context);
@@ -44,7 +44,8 @@ int run(int argc, char** argv) {
   } catch (const UsageError& e) {
     return fail(json, kUsage, "usage", e.what());
   } catch (const Interrupted&) {
-    return fail(json, kInterrupted, "interrupted", "interrupted; nothing was recorded");
+    return fail(json, kInterrupted, "interrupted",
+                "interrupted; what was not finished is not recorded");
   } catch (const std::exception& e) {
     return fail(json, kFault, "judge", e.what());
   }
@@ -54,7 +55,10 @@ int run(int argc, char** argv) {
 }  // namespace assay::cli
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);
+  // A closed pipe and a file that may not grow are failures of a write, which say so. Not SIG_IGN:
+  // that would be inherited by what is executed, and a limit on files is one of the sandbox's
+  // walls.
+  for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, [](int) {});
   assay::install_interrupt_handlers();
   return assay::cli::run(argc, argv);
 }

@@ -19,14 +19,63 @@ void write(const std::string& text) {
     throw JudgeError("cannot write the result: {}", std::strerror(errno));
 }
 
+/// Bytes of the UTF-8 character at text[i]; 0 if there is none, or it is a control character.
+std::size_t character(const std::string& text, std::size_t i) {
+  const auto at = [&](std::size_t k) {
+    return k < text.size() ? static_cast<unsigned char>(text[k]) : 0u;
+  };
+  const unsigned first = at(i);
+  if (first < 0x80) return first == '\n' || first == '\t' || (first >= 0x20 && first != 0x7f);
+  const std::size_t bytes = first >= 0xf0 && first <= 0xf4   ? 4
+                            : first >= 0xe0 && first <= 0xef ? 3
+                            : first >= 0xc2 && first <= 0xdf ? 2
+                                                             : 0;
+  for (std::size_t k = 1; k < bytes; ++k)
+    if ((at(i + k) & 0xc0) != 0x80) return 0;
+  return first == 0xc2 && at(i + 1) < 0xa0 ? 0 : bytes;  // U+0080 to U+009F
+}
+
+/// How many characters a terminal shows.
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
 bool numeric(const std::string& cell) {
   return cell.empty() || cell == "-" || std::isdigit(static_cast<unsigned char>(cell[0])) != 0;
 }
 
 }  // namespace
 
+std::string harmless(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t bytes = character(text, i);
+    out += bytes == 0 ? "?" : text.substr(i, bytes);
+    i += std::max<std::size_t>(bytes, 1);
+  }
+  return out;
+}
+
+std::string one_line(const std::string& text) {
+  std::string out;
+  for (const char c : harmless(text)) {
+    const bool space = c == '\n' || c == '\t' || c == ' ';
+    if (!space)
+      out += c;
+    else if (!out.empty() && out.back() != ' ')
+      out += ' ';
+  }
+  while (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+
+void print_text(const std::string& text) {
+  write(harmless(text));
+}
+
 void print_line(const std::string& line) {
-  write(line + "\n");
+  print_text(line + "\n");
 }
 
 void print_json(const Json& json) {
@@ -40,13 +89,13 @@ void print_table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<bool> right(columns, rows.size() > 1);
   for (std::size_t r = 0; r < rows.size(); ++r)
     for (std::size_t c = 0; c < columns; ++c) {
-      width[c] = std::max(width[c], rows[r][c].size());
+      width[c] = std::max(width[c], width_of(rows[r][c]));
       if (r > 0 && !numeric(rows[r][c])) right[c] = false;
     }
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t c = 0; c < columns; ++c) {
-      const std::string pad(width[c] - row[c].size(), ' ');
+      const std::string pad(width[c] - width_of(row[c]), ' ');
       line += right[c] ? pad + row[c] : row[c] + pad;
       if (c + 1 < columns) line += "  ";
     }
@@ -71,7 +120,7 @@ std::string finding_codes(const std::vector<Finding>& findings, const std::strin
   std::vector<std::string> codes;
   for (const Finding& f : findings) {
     if (!shape.empty() && !f.shape.empty() && f.shape != shape) continue;
-    if (rule_of(f.code).severity == Severity::kNote) continue;
+    if (severity_of(f) == Severity::kNote) continue;
     if (std::find(codes.begin(), codes.end(), f.code) == codes.end()) codes.push_back(f.code);
   }
   return join(codes);
@@ -91,27 +140,30 @@ void print_record(const Record& r) {
   if (!r.bench.shapes.empty()) {
     print_line("");
     std::vector<std::vector<std::string>> rows = {
-        {"shape", "median", "p5", "p95", "wall", "frac", "sol", "floor", "windows"}};
+        {"shape", "median", "p5", "p95", "wall", "frac", "sol", "floor", "physics", "windows"}};
     for (const ShapeBench& s : r.bench.shapes)
       rows.push_back({s.shape, time_text(s.median_us), time_text(s.p5_us), time_text(s.p95_us),
                       time_text(s.wall_us), share_text(s.frac), share_text(s.sol),
-                      time_text(s.floor_us), std::to_string(s.windows)});
+                      time_text(s.floor_us), time_text(s.physics_us), std::to_string(s.windows)});
     print_table(rows);
     print_line(fmt::format("\ngeomean   frac {}  sol {}", share_text(r.bench.frac),
                            share_text(r.bench.sol)));
   }
   for (const Finding& f : r.findings)
-    print_line(fmt::format("{:<9} {}{}: {}", name(rule_of(f.code).severity), f.code,
+    print_line(fmt::format("{:<9} {}{}: {}", name(severity_of(f)), f.code,
                            f.shape.empty() ? "" : " (" + f.shape + ")", f.evidence));
+  if (finding_codes(r.findings).find("faster_than_measured") != std::string::npos)
+    print_line(
+        "          was the machine busy when its rates were measured? assay probe does it again");
   if (!r.output.empty()) {
-    std::string shown = r.output.substr(0, 400);
-    for (char& c : shown)
-      if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = ' ';
-    print_line("printed   " + shown);
+    print_line("printed   " + one_line(r.output.substr(0, 400)));
   }
   print_line(fmt::format("seed      {:016x}   {:.1f} s, build {:.1f} s, sandbox {}", r.seed,
                          r.wall_s, r.build_s, r.sandbox));
-  if (r.id > 0) print_line(fmt::format("record    {}   (assay replay {})", r.id, r.id));
+  if (r.id == 0) return;
+  const bool replays = r.kind != "bench";
+  print_line(fmt::format("record    {}{}", r.id,
+                         replays ? fmt::format("   (assay replay {})", r.id) : ""));
 }
 
 }  // namespace assay::cli

@@ -10,7 +10,14 @@
 
 namespace assay::cli {
 
-void print_line(const std::string& line);
+/// Text for a terminal, which must not obey escape sequences that a submission printed or is named
+/// by: other control characters than line feed and tab, and what is no UTF-8, become '?'.
+std::string harmless(const std::string& text);
+/// The same on one line, for messages.
+std::string one_line(const std::string& text);
+
+void print_text(const std::string& text);  ///< harmless(text)
+void print_line(const std::string& line);  ///< the same and a line feed
 void print_json(const Json& json);
 
 /// Columns padded to their widest cell; the first row is the header. A column whose cells (header

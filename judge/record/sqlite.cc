@@ -51,7 +51,8 @@ void Database::run_when_free(const std::string& sql) {
 
 void Database::fail() const {
   const int code = ::sqlite3_errcode(handle_) & 0xff;
-  const bool foreign = code == SQLITE_NOTADB || code == SQLITE_CORRUPT;
+  // SQLITE_ERROR: the tables are not what their version says.
+  const bool foreign = code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR;
   const char* remedy = code == SQLITE_FULL   ? "free some space"
                        : foreign             ? "move the file away, or set ASSAY_STATE"
                        : code == SQLITE_BUSY ? "another program holds it; try again"
