@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "judge/base/fault.h"
+#include "judge/base/interrupt.h"
 #include "judge/base/log.h"
 #include "judge/base/text.h"
 #include "judge/cli/print.h"
@@ -143,6 +144,7 @@ Ceilings ceilings_for(Device& device, Store& store) {
   if (const auto known = store.ceilings(device.info().key)) return *known;
   progress("probe  measuring what this machine can do (once) ...");
   const Ceilings measured = device.probe(true);
+  throw_if_interrupted();
   store.put_ceilings(device.info().key, measured);
   clear_progress();
   return measured;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "judge/base/interrupt.h"
 #include "judge/base/log.h"
 #include "judge/bench/bench.h"
 #include "judge/cli/cli.h"
@@ -29,6 +30,7 @@ void add_probe(Parser& parser, Context& context) {
     const auto device = context.open_device();
     progress("probe  " + device->info().name + " ...");
     const Ceilings measured = device->probe(*quick);
+    throw_if_interrupted();
     clear_progress();
     store.put_ceilings(device->info().key, measured);
     const Ceilings peaks = datasheet_peaks(device->info());
