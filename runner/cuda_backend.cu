@@ -187,7 +187,6 @@ class CudaBackend final : public RunnerBackend {
 
   /// A submission may have set part of the L2 aside for itself, which no flush empties.
   static void undo_set_aside() {
-    cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0);
     cudaCtxResetPersistingL2Cache();
     cudaGetLastError();  // not every device has that limit
   }
