@@ -78,13 +78,13 @@ class RunnerBackend {
   virtual void synchronize() = 0;
 
   /// One window: for each slot in order
-  ///   caller.arrange(slot); [cuda: empty the L2]; stamp; caller.call(slot); stamp; fingerprint
+  ///   caller.arrange(slot); [cuda: empty the L2, keep the pace]; stamp; caller.call(slot); stamp;
+  ///   fingerprint
   /// then the device is synchronised and every call's outputs are fingerprinted again. The stamps
-  /// and the first fingerprint are ordered like the call (cuda: all on stream()). `control` does
-  /// all of it but caller.call(). At most wire::kMaxCalls slots, each bound; one slot may come more
-  /// than once.
-  virtual WindowOutcome run_window(std::span<const std::uint32_t> slots, SlotCaller& caller,
-                                   bool control) = 0;
+  /// and the first fingerprint are ordered like the call (cuda: all on stream()). In a control
+  /// window a kernel (cpu: a loop) that spins for wire::kControlCall_ns stands for caller.call().
+  /// At most wire::kMaxCalls slots, each bound; one slot may come more than once.
+  virtual WindowOutcome run_window(const wire::RunWindow& window, SlotCaller& caller) = 0;
 };
 
 std::unique_ptr<RunnerBackend> make_cpu_backend();

@@ -76,8 +76,8 @@ void CpuBackend::unmap(void* data) {
   mappings_.erase(it);
 }
 
-WindowOutcome CpuBackend::run_window(std::span<const std::uint32_t> slots, SlotCaller& caller,
-                                     bool control) {
+WindowOutcome CpuBackend::run_window(const wire::RunWindow& window, SlotCaller& caller) {
+  const std::vector<std::uint32_t>& slots = window.slots;
   WindowOutcome out;
   out.done.call_us.reserve(slots.size());
   out.done.returned.reserve(slots.size());
@@ -85,7 +85,12 @@ WindowOutcome CpuBackend::run_window(std::span<const std::uint32_t> slots, SlotC
   for (std::size_t i = 0; i < slots.size(); ++i) {
     caller.arrange(slots[i]);
     const std::int64_t begin = now_ns();
-    const int code = control ? 0 : caller.call(slots[i]);
+    int code = 0;
+    if (window.control)
+      while (now_ns() - begin < std::int64_t{wire::kControlCall_ns}) {
+      }
+    else
+      code = caller.call(slots[i]);
     const std::int64_t end = now_ns();
     if (code != 0) return {code, i, {}};
     out.done.call_us.push_back(static_cast<float>(end - begin) / 1e3f);

@@ -17,8 +17,7 @@ class CpuBackend final : public RunnerBackend {
   void unmap(void* data) override;
   void* stream() override { return nullptr; }
   void synchronize() override {}
-  WindowOutcome run_window(std::span<const std::uint32_t> slots, SlotCaller& caller,
-                           bool control) override;
+  WindowOutcome run_window(const wire::RunWindow& window, SlotCaller& caller) override;
 
  private:
   std::size_t page_bytes_ = 4096;

@@ -3,9 +3,11 @@
 //
 //   flush | gate | event | the submission's call | event | fingerprint
 //
-// The flush reads more than the L2 holds. The gate holds the device back until the host has queued
-// the whole call, so that launch latency of the host does not lie between the two events; it opens
-// by itself after a while, because a call may queue more than the launch queue holds.
+// The flush reads more than the L2 holds; how long that and the fingerprint take varies by a
+// microsecond or two, so the gate waits until the window's pace has passed since the call before.
+// The gate also holds the device back until the host has queued the whole call, so that launch
+// latency of the host does not lie between the two events; it opens by itself after a while,
+// because a call may queue more than the launch queue holds.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -19,7 +21,7 @@ namespace assay::runner {
 namespace {
 
 constexpr unsigned kGateTimeout_ns = 20'000'000;
-constexpr int kFingerprintBlocks = 264, kThreads = 256;
+constexpr int kFingerprintBlocks = 264, kSettledBlocks = 32, kThreads = 256;
 constexpr int kMaxOutputs = 8;
 
 __global__ void read_all(const uint4* data, std::size_t count, unsigned* sink) {
@@ -43,10 +45,29 @@ __device__ unsigned long long timer_ns() {
   return t;
 }
 
-__global__ void wait_for_turn(const volatile unsigned* open, unsigned turn) {
+/// `open` lies in host memory: a look at it takes a microsecond, so the pace is waited for after
+/// it.
+__global__ void wait_for_turn(const volatile unsigned* open, unsigned turn,
+                              const volatile unsigned long long* last_ns, unsigned pace_ns) {
   const unsigned long long begin = timer_ns();
   while (static_cast<int>(*open - turn) < 0 && timer_ns() - begin < kGateTimeout_ns)
     __nanosleep(100);
+  const unsigned long long last = *last_ns;
+  while (timer_ns() - last < pace_ns) {
+  }
+}
+
+/// From a step of the timer to the first one at least `ns` later.
+__global__ void spin(unsigned ns) {
+  const unsigned long long before = timer_ns();
+  unsigned long long begin = before;
+  while (begin == before) begin = timer_ns();
+  while (timer_ns() - begin < ns) {
+  }
+}
+
+__global__ void note_time(unsigned long long* ns) {
+  *ns = timer_ns();
 }
 
 struct Outputs {
@@ -55,8 +76,8 @@ struct Outputs {
   int count;
 };
 
-/// Adds each output's digest into sums[0 .. count-1].
-__global__ void fingerprint(Outputs outputs, unsigned long long* sums) {
+/// Adds the digest of each output into sums[0 .. count-1], by the blocks of one row of the grid.
+__device__ void add_digests(const Outputs& outputs, unsigned long long* sums) {
   for (int o = 0; o < outputs.count; ++o) {
     const unsigned char* data = outputs.data[o];
     const std::size_t bytes = outputs.bytes[o], words = (bytes + 7) / 8;
@@ -74,6 +95,17 @@ __global__ void fingerprint(Outputs outputs, unsigned long long* sums) {
     if (threadIdx.x % 32 == 0 && sum != 0)
       atomicAdd(sums + o, static_cast<unsigned long long>(sum));
   }
+}
+
+/// Right after the call: notes the time that the next gate waits from, then takes the digests.
+__global__ void fingerprint(Outputs outputs, unsigned long long* sums, unsigned long long* now_ns) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) *now_ns = timer_ns();
+  add_digests(outputs, sums);
+}
+
+/// A row of the grid for each call.
+__global__ void fingerprint_all(const Outputs* calls, unsigned long long* sums) {
+  add_digests(calls[blockIdx.y], sums + std::size_t{blockIdx.y} * kMaxOutputs);
 }
 
 /// Grows, never shrinks.
@@ -127,6 +159,7 @@ class CudaBackend final : public RunnerBackend {
       flush_bytes_ = hello.flush_bytes / sizeof(uint4) * sizeof(uint4);
       wire::cuda_check(cudaMemset(flush_.at_least(flush_bytes_ + sizeof(uint4)), 0, flush_bytes_),
                        "cudaMemset");
+      last_ns_.at_least(1);
       wire::cuda_check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     });
   }
@@ -153,21 +186,18 @@ class CudaBackend final : public RunnerBackend {
     guarded([] { wire::cuda_check(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); });
   }
 
-  WindowOutcome run_window(std::span<const std::uint32_t> slots, SlotCaller& caller,
-                           bool control) override {
+  WindowOutcome run_window(const wire::RunWindow& window, SlotCaller& caller) override {
     return guarded([&] {
+      const std::vector<std::uint32_t>& slots = window.slots;
       get_ready(slots.size());
       for (std::size_t i = 0; i < slots.size(); ++i)
-        if (const int code = queue_call(i, slots[i], caller, control); code != 0) {
+        if (const int code = queue_call(i, window, caller); code != 0) {
           *open_ = turn_;
           wire::cuda_check(cudaDeviceSynchronize(), "the device");
           return WindowOutcome{code, i, {}};
         }
       wire::cuda_check(cudaDeviceSynchronize(), "the device");
-      for (std::size_t i = 0; i < slots.size(); ++i)
-        queue_fingerprint(caller.outputs(slots[i]),
-                          sums_.data() + (slots.size() + i) * kMaxOutputs);
-      wire::cuda_check(cudaStreamSynchronize(stream_), "the device");
+      fingerprint_settled(slots, caller);
       return collect(slots, caller);
     });
   }
@@ -183,6 +213,7 @@ class CudaBackend final : public RunnerBackend {
     const std::size_t sums = 2 * calls * kMaxOutputs;
     wire::cuda_check(cudaMemsetAsync(sums_.at_least(sums), 0, sums * 8, stream_),
                      "cudaMemsetAsync");
+    note_time<<<1, 1, 0, stream_>>>(last_ns_.data());
   }
 
   /// A submission may have set part of the L2 aside for itself, which no flush empties.
@@ -191,7 +222,8 @@ class CudaBackend final : public RunnerBackend {
     cudaGetLastError();  // not every device has that limit
   }
 
-  int queue_call(std::size_t i, std::uint32_t slot, SlotCaller& caller, bool control) {
+  int queue_call(std::size_t i, const wire::RunWindow& window, SlotCaller& caller) {
+    const std::uint32_t slot = window.slots[i];
     caller.arrange(slot);
     ++turn_;
     std::size_t aside_bytes = 0;
@@ -202,24 +234,44 @@ class CudaBackend final : public RunnerBackend {
     read_all<<<8 * multiprocessors_, kThreads, 0, stream_>>>(
         reinterpret_cast<const uint4*>(flush_.data()), flush_bytes_ / sizeof(uint4),
         reinterpret_cast<unsigned*>(flush_.data()));
-    wait_for_turn<<<1, 1, 0, stream_>>>(open_, turn_);
+    wait_for_turn<<<1, 1, 0, stream_>>>(open_, turn_, last_ns_.data(), window.pace_ns);
     wire::cuda_check(cudaEventRecord(events_[2 * i], stream_), "cudaEventRecord");
-    const int code = control ? 0 : caller.call(slot);
+    int code = 0;
+    if (window.control)
+      spin<<<1, 1, 0, stream_>>>(wire::kControlCall_ns);
+    else
+      code = caller.call(slot);
     wire::cuda_check(cudaEventRecord(events_[2 * i + 1], stream_), "cudaEventRecord");
-    queue_fingerprint(caller.outputs(slot), sums_.data() + i * kMaxOutputs);
+    fingerprint<<<kFingerprintBlocks, kThreads, 0, stream_>>>(
+        outputs_of(slot, caller), sums_.data() + i * kMaxOutputs, last_ns_.data());
     wire::cuda_check(cudaGetLastError(), "a launch");
     *const_cast<volatile unsigned*>(open_) = turn_;
     return code;
   }
 
-  void queue_fingerprint(std::span<const OutputRange> ranges, unsigned long long* sums) {
+  static Outputs outputs_of(std::uint32_t slot, SlotCaller& caller) {
+    const std::span<const OutputRange> ranges = caller.outputs(slot);
     Outputs o{};
     if (ranges.size() > kMaxOutputs) throw BackendError("more outputs than the runner can follow");
     for (const OutputRange& r : ranges) {
       o.data[o.count] = static_cast<const unsigned char*>(r.data);
       o.bytes[o.count++] = r.bytes;
     }
-    fingerprint<<<kFingerprintBlocks, kThreads, 0, stream_>>>(o, sums);
+    return o;
+  }
+
+  /// One launch for all calls: a launch each would put the host's pace into the judge's clock.
+  void fingerprint_settled(const std::vector<std::uint32_t>& slots, SlotCaller& caller) {
+    std::vector<Outputs> calls;
+    for (const std::uint32_t slot : slots) calls.push_back(outputs_of(slot, caller));
+    Outputs* table = table_.at_least(calls.size());
+    wire::cuda_check(
+        cudaMemcpy(table, calls.data(), calls.size() * sizeof(Outputs), cudaMemcpyHostToDevice),
+        "cudaMemcpy");
+    fingerprint_all<<<dim3(kSettledBlocks, static_cast<unsigned>(calls.size())), kThreads, 0,
+                      stream_>>>(table, sums_.data() + calls.size() * kMaxOutputs);
+    wire::cuda_check(cudaGetLastError(), "a launch");
+    wire::cuda_check(cudaStreamSynchronize(stream_), "the device");
   }
 
   WindowOutcome collect(std::span<const std::uint32_t> slots, SlotCaller& caller) {
@@ -253,7 +305,9 @@ class CudaBackend final : public RunnerBackend {
   std::vector<cudaEvent_t> events_;
   DeviceArray<unsigned char> flush_;
   std::size_t flush_bytes_ = 0;
+  DeviceArray<unsigned long long> last_ns_;
   DeviceArray<unsigned long long> sums_;
+  DeviceArray<Outputs> table_;
   unsigned* open_ = nullptr;  // host memory the gates look at
   unsigned turn_ = 0;
 };

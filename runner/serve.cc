@@ -203,7 +203,7 @@ wire::WindowDone Server::window(const wire::RunWindow& w) {
   for (const std::uint32_t slot : w.slots)
     if (slot >= slots_.size() || slots_[slot].arenas.empty()) refuse("a slot without buffers");
   try {
-    WindowOutcome outcome = device.run_window(w.slots, *this, w.control);
+    WindowOutcome outcome = device.run_window(w, *this);
     if (outcome.code == 0) return std::move(outcome.done);
     throw RequestFailed(Stage::kRun, outcome.code, submission_.exception_text());
   } catch (const BackendError& e) {

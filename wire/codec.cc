@@ -39,7 +39,8 @@ constexpr auto kFields<Prepare> = std::tuple(&Prepare::problem_id, &Prepare::axe
 template <>
 constexpr auto kFields<Bind> = std::tuple(&Bind::slot, &Bind::inputs, &Bind::outputs);
 template <>
-constexpr auto kFields<RunWindow> = std::tuple(&RunWindow::slots, &RunWindow::control);
+constexpr auto kFields<RunWindow> = std::tuple(&RunWindow::slots, &RunWindow::control,
+                                               &RunWindow::pace_ns);
 template <>
 constexpr auto kFields<Ack> = std::tuple(&Ack::stage, &Ack::code, &Ack::text);
 template <>

@@ -16,7 +16,7 @@
 
 namespace assay::wire {
 
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::size_t kMaxMessageBytes = 128 * 1024;
 inline constexpr std::size_t kMaxText = 1024;   // bytes in one string
 inline constexpr std::size_t kMaxRank = 8;      // axes of one tensor
@@ -91,13 +91,20 @@ struct Bind {
   bool operator==(const Bind&) const = default;
 };
 
+/// Length of a control call: of the order of the shortest calls measured, and a multiple of the
+/// step of a GPU's global timer (32 ns on Hopper).
+constexpr std::uint32_t kControlCall_ns = 5120;
+
 /// Calls the submission once per entry of `slots`, in that order, each call between two time
 /// stamps, each followed by a fingerprint of its outputs; after the last one the device is
-/// synchronised and all outputs are fingerprinted once more. `control` leaves the call itself out;
-/// it is only ever sent before Load, when nothing hostile is in the process.
+/// synchronised and all outputs are fingerprinted once more. With `control` the call is one of the
+/// runner's own, kControlCall_ns long; only ever sent before Load, when nothing hostile is in the
+/// process. cuda: what comes before a call (the cache flush) is stretched to `pace_ns`, so that its
+/// own unsteadiness is not in the window; 0 leaves it as it is.
 struct RunWindow {
   std::vector<std::uint32_t> slots;
   bool control = false;
+  std::uint32_t pace_ns = 0;
   bool operator==(const RunWindow&) const = default;
 };
 

@@ -21,38 +21,43 @@ struct BenchOptions {
   double precision = 0.01;  ///< stop when the 95 % interval of the median is within this share
 };
 
-/// What a window costs besides the calls, measured before anything hostile was loaded.
-struct Control {
-  double per_call_us = 0;    ///< slope of the wall clock over the number of empty calls
-  double error_us = 0;       ///< half the 95 % interval of that slope
-  double fixed_us = 0;       ///< what a window costs whatever its length
-  double empty_pair_us = 0;  ///< what an empty pair of stamps reads
+/// What a window takes on the judge's clock besides its calls.
+struct WindowCost {
+  double per_call_us = 0;  ///< slope over the number of calls
+  double error_us = 0;     ///< half the 95 % interval of that slope
+  double fixed_us = 0;     ///< whatever the number of calls
 };
 
-/// Times windows of empty calls. Before Workbench::load().
+/// Both clocks set to zero on calls of known length (wire::kControlCall_ns), before anything
+/// hostile was loaded.
+struct Control {
+  double stamp_offset_us = 0;  ///< what a pair of stamps reads beyond the length of the call
+  std::uint32_t pace_ns = 0;   ///< cuda: longer than any flush takes
+  WindowCost paced;            ///< every flush stretched to pace_ns: the windows that are measured
+  WindowCost free;             ///< flushes as long as they take: a flush left out would show
+};
+
 Control measure_control(Workbench&);
 
 /// How many slots a bench of this shape wants: enough that a pair of windows lasts some 20 ms.
 int wanted_slots(const Device&, const Problem&, const Shape&, const Ceilings& measured);
 
-/// The result for one shape. Times are microseconds per call on a cold cache, the empty pair of
-/// stamps subtracted.
+/// The result for one shape. Times are microseconds per call on a cold cache, on clocks that read
+/// right for a kernel of known length (Control): launch latency that every call has is not in them.
 struct ShapeBench {
   std::string shape;
   double median_us = 0, p5_us = 0, p95_us = 0;
   double ci_low_us = 0, ci_high_us = 0;  ///< bootstrap 95 % interval of the median
-  double wall_us = 0;    ///< the judge's clock: slope between N and 2N calls less the control's
+  double wall_us = 0;    ///< the judge's clock: slope over 1, N and 2N calls less the control's
   double unseen_us = 0;  ///< per call, what the wall clock saw and the stamps did not; about 0
   double unseen_low_us = 0, unseen_high_us = 0;  ///< its 95 % interval
   double control_error_us = 0;                   ///< of the control that was subtracted
-  double charged_us = 0;    ///< cuda: unseen time added to the stamps; median, p5, p95, ci hold it
-  double writeback_us = 0;  ///< most that outputs left dirty in the L2 add to the wall clock, when
-                            ///< the flush before the next call evicts them
-  double single_us = 0;     ///< median with slots handed out one by one
-  double fresh_us = 0;      ///< median over windows on a base never seen
-  double rekeyed_us = 0;    ///< median over re-keyed windows
-  double repeat_us = 0;  ///< median over windows whose bytes did not change (a probe, not scored)
-  double empty_pair_us = 0;  ///< what an empty pair of stamps reads
+  double charged_us = 0;  ///< cuda: unseen time added to the stamps; median, p5, p95, ci hold it
+  double single_us = 0;   ///< median with slots handed out one by one
+  double fresh_us = 0;    ///< median over windows on a base never seen
+  double rekeyed_us = 0;  ///< median over re-keyed windows
+  double repeat_us = 0;   ///< median over windows whose bytes did not change (a probe, not scored)
+  double stamp_offset_us = 0;  ///< what was subtracted from every pair of stamps
   int windows = 0, calls = 0, dropped_windows = 0;
   double published_flops = 0, published_bytes = 0;
   double frac = 0;        ///< published rate / datasheet peak

@@ -16,22 +16,22 @@ enum class WindowKind {
   kRepeat,   ///< no input byte changed since the window before: a probe, not scored
 };
 
-/// One window: the judge's clock, and the stamps with the empty pair subtracted.
+/// One window: the judge's clock, and the stamps less their offset.
 struct Window {
   WindowKind kind = WindowKind::kRekeyed;
+  bool paced = true;
   double wall_us = 0;
   std::vector<double> call_us;
-  double over_us =
-      0;  ///< wall time that neither an empty window of this length nor the stamps hold
+  double over_us = 0;  ///< wall time that neither the cost of such a window nor the stamps hold
 
   double sum_us() const;
 };
 
 struct Samples {
   std::vector<Window> windows;   ///< those kept
-  std::vector<double> slope_us;  ///< per pair of windows: wall time per call, control subtracted
+  std::vector<double> slope_us;  ///< per round: wall time per call, control subtracted
   std::vector<double>
-      unseen_us;       ///< per pair: the part of that slope which the stamps do not explain
+      unseen_us;       ///< per round: the part of that slope which the stamps do not explain
   int dropped = 0;     ///< windows dropped for throttling or stolen time
   ClockSample clocks;  ///< the last sample
 

@@ -30,7 +30,7 @@ double floor_us(const Problem& p, const Shape& s, double memory_rate, double ope
 
 /// Time that only the judge's clock saw counts as the kernel's: understating stamps gains nothing.
 void charge(ShapeBench& b) {
-  b.charged_us = b.unseen_us - b.writeback_us;
+  b.charged_us = b.unseen_us;
   for (double* us : {&b.median_us, &b.p5_us, &b.p95_us, &b.ci_low_us, &b.ci_high_us})
     *us += b.charged_us;
 }
@@ -72,14 +72,14 @@ ShapeBench score(const Samples& samples, const Problem& p, const Shape& shape,
   b.wall_us = median(samples.slope_us);
   b.unseen_us = median(samples.unseen_us);
   const Interval unseen = bootstrap_median(samples.unseen_us, seed + 1);
-  b.control_error_us = control.error_us;
+  b.control_error_us = control.paced.error_us;
   b.unseen_low_us = unseen.low;
   b.unseen_high_us = unseen.high;
   b.single_us = median(samples.calls({WindowKind::kSingle}));
   b.fresh_us = median(samples.window_medians({WindowKind::kFresh}));
   b.rekeyed_us = median(samples.window_medians({WindowKind::kRekeyed}));
   b.repeat_us = median(samples.window_medians({WindowKind::kRepeat}));
-  b.empty_pair_us = control.empty_pair_us;
+  b.stamp_offset_us = control.stamp_offset_us;
   b.windows = static_cast<int>(samples.windows.size());
   b.calls = static_cast<int>(calls.size());
   b.dropped_windows = samples.dropped;
@@ -88,10 +88,6 @@ ShapeBench score(const Samples& samples, const Problem& p, const Shape& shape,
   b.power_w = samples.clocks.power_w;
 
   const bool cpu = device.backend == wire::Backend::kCpu;
-  const double dirty_bytes =
-      std::min(p.floor.write_bytes.evaluate(shape), static_cast<double>(device.cache_bytes));
-  if (!cpu && rate(measured, "write") > 0)
-    b.writeback_us = dirty_bytes / rate(measured, "write") * 1e6;
   if (!cpu && b.unseen_low_us > clock_allowance_us(b, cpu)) charge(b);
 
   b.published_flops = p.published_flops.evaluate(shape);

@@ -30,6 +30,17 @@ double midmean(std::vector<double> values) {
   return std::accumulate(first, last, 0.0) / static_cast<double>(last - first);
 }
 
+double slope(const std::vector<double>& x, const std::vector<double>& y) {
+  const auto n = static_cast<double>(x.size());
+  const double mean_x = std::accumulate(x.begin(), x.end(), 0.0) / n;
+  double up = 0, across = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    up += (x[i] - mean_x) * y[i];
+    across += (x[i] - mean_x) * (x[i] - mean_x);
+  }
+  return up / across;
+}
+
 Interval bootstrap_median(const std::vector<double>& values, std::uint64_t seed, int resamples) {
   if (values.empty()) return {NAN, NAN};
   std::vector<double> medians, draw(values.size());

@@ -14,6 +14,9 @@ double median(std::vector<double> values);
 /// against what it measures. NaN for no values.
 double midmean(std::vector<double> values);
 
+/// Of the least-squares line through (x, y). NaN when all x are the same.
+double slope(const std::vector<double>& x, const std::vector<double>& y);
+
 struct Interval {
   double low = 0, high = 0;
 };

@@ -52,7 +52,8 @@ std::string tail(const std::string& output) {
 
 class Session::Impl {
  public:
-  Impl(Device& device, const SessionOptions& options) {
+  Impl(Device& device, const SessionOptions& options)
+      : awake_(device.info().backend == wire::Backend::kCuda) {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
       throw JudgeError("cannot make a socket pair: {}", std::strerror(errno));
@@ -90,13 +91,13 @@ class Session::Impl {
              {"loading", kLoadDeadline_s, {wire::Stage::kLoad, false, 0}});
   }
 
-  WindowResult run_window(const std::vector<std::uint32_t>& slots, bool control,
-                          double deadline_s) {
+  WindowResult run_window(const wire::RunWindow& window, double deadline_s) {
     freeze();
-    Step step{control ? "a control window" : "assay_run",
-              deadline_s,
-              {control ? wire::Stage::kSetup : wire::Stage::kRun, true, slots.size()}};
-    auto done = std::get<wire::WindowDone>(exchange(wire::RunWindow{slots, control}, step));
+    Step step{
+        window.control ? "a control window" : "assay_run",
+        deadline_s,
+        {window.control ? wire::Stage::kSetup : wire::Stage::kRun, true, window.slots.size()}};
+    auto done = std::get<wire::WindowDone>(exchange(window, step));
     return {wall_us_, std::move(done.call_us), std::move(done.returned), std::move(done.settled)};
   }
 
@@ -166,7 +167,7 @@ class Session::Impl {
   void receive(const Step& step, double begin_us) {
     const double end_us = begin_us + step.deadline_s * 1e6;
     for (bool alive = true;;) {
-      switch (channel_.receive(message_, kSliceMs)) {
+      switch (receive_slice(step)) {
         case wire::Receive::kMessage:
           return;
         case wire::Receive::kClosed:
@@ -184,6 +185,17 @@ class Session::Impl {
       alive = sandbox_->poll();  // once more around: its last word may have arrived since
       watched_us_ = now_us();
       if (watched_us_ > end_us) too_late(step);
+    }
+  }
+
+  /// One slice of waiting. While a GPU works on a window the judge's core has nothing better to do
+  /// than to stay awake, and being woken would be in the window's time.
+  wire::Receive receive_slice(const Step& step) {
+    if (!awake_ || !step.expected.window) return channel_.receive(message_, kSliceMs);
+    const double end_us = now_us() + kSliceMs * 1e3;
+    for (;;) {
+      const wire::Receive r = channel_.receive(message_, 0);
+      if (r != wire::Receive::kTimeout || now_us() > end_us) return r;
     }
   }
 
@@ -247,6 +259,7 @@ class Session::Impl {
                      how, tail(sandbox_->output()));
   }
 
+  const bool awake_;
   UniqueFd socket_;
   wire::Channel channel_{-1};
   TempDir submission_dir_{"assay-submission"};  // empty until load(): the runner sees it read-only
@@ -286,9 +299,8 @@ void Session::release(double deadline_s) {
   impl_->exchange(wire::Release{}, {"assay_release", deadline_s, {wire::Stage::kRun, false, 0}});
 }
 
-WindowResult Session::run_window(const std::vector<std::uint32_t>& slots, bool control,
-                                 double deadline_s) {
-  return impl_->run_window(slots, control, deadline_s);
+WindowResult Session::run_window(const wire::RunWindow& window, double deadline_s) {
+  return impl_->run_window(window, deadline_s);
 }
 
 void Session::freeze() {

@@ -51,7 +51,7 @@ class Session {
 
   /// Runs one window on a frozen runner: clock, thaw, request, wait, clock, freeze. The runner is
   /// frozen again when it returns, and stays so.
-  WindowResult run_window(const std::vector<std::uint32_t>& slots, bool control, double deadline_s);
+  WindowResult run_window(const wire::RunWindow&, double deadline_s);
 
   /// Stops every process of the runner (idempotent). All judge-side rewriting happens while frozen.
   void freeze();

@@ -117,11 +117,11 @@ class Workbench::Impl {
     kernels_->rekey(device_, {shape_, key, b.inputs, b.expected, s.inputs, s.expected});
   }
 
-  WindowResult control_window(int calls) {
-    std::vector<std::uint32_t> slots;
-    for (int i = 0; i < calls; ++i) slots.push_back(static_cast<std::uint32_t>(i));
+  WindowResult control_window(int calls, std::uint32_t pace_ns) {
+    wire::RunWindow window{{}, true, pace_ns};
+    for (int i = 0; i < calls; ++i) window.slots.push_back(static_cast<std::uint32_t>(i));
     get_ready();
-    return session_.run_window(slots, true, 30);
+    return session_.run_window(window, 30);
   }
 
   /// Poison everywhere, then nothing of ours left in any cache.
@@ -136,11 +136,12 @@ class Workbench::Impl {
     device_.flush_caches(live);
   }
 
-  VerifiedWindow run(const std::vector<std::uint32_t>& order, const Tolerance& tolerance) {
+  VerifiedWindow run(const std::vector<std::uint32_t>& order, const Tolerance& tolerance,
+                     std::uint32_t pace_ns) {
     get_ready();
     VerifiedWindow w;
     const double deadline_s = problem_.limits.call_s + 0.05 * static_cast<double>(order.size());
-    w.times = session_.run_window(order, false, deadline_s);
+    w.times = session_.run_window({order, false, pace_ns}, deadline_s);
     device_.copy(m_.captured->data(), m_.output_arena->data(), m_.output_arena->bytes());
     verify_untouched(order);
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -296,8 +297,8 @@ bool Workbench::rekeys() const {
 int Workbench::base_count() const {
   return static_cast<int>(impl_->m_.bases.size());
 }
-WindowResult Workbench::control_window(int calls) {
-  return impl_->control_window(calls);
+WindowResult Workbench::control_window(int calls, std::uint32_t pace_ns) {
+  return impl_->control_window(calls, pace_ns);
 }
 void Workbench::load(const Artifact& a) {
   impl_->session_.load(a);
@@ -313,8 +314,9 @@ void Workbench::assign(int slot, int base, std::uint64_t key) {
   impl_->assign(impl_->m_.slots.at(static_cast<std::size_t>(slot)),
                 impl_->m_.bases.at(static_cast<std::size_t>(base)), key);
 }
-VerifiedWindow Workbench::run(const std::vector<std::uint32_t>& slots, const Tolerance& t) {
-  return impl_->run(slots, t);
+VerifiedWindow Workbench::run(const std::vector<std::uint32_t>& slots, const Tolerance& t,
+                              std::uint32_t pace_ns) {
+  return impl_->run(slots, t, pace_ns);
 }
 std::uint64_t Workbench::input_digest(int slot) {
   std::vector<Range> ranges;

@@ -61,8 +61,8 @@ class Workbench {
   /// Slots from here on are aligned as allocators align; those before sit at odd offsets.
   int first_aligned_slot() const;
 
-  /// A window without the kernel. Only before load().
-  WindowResult control_window(int calls);
+  /// A window of calls of known length (wire::kControlCall_ns). Only before load().
+  WindowResult control_window(int calls, std::uint32_t pace_ns);
   void load(const Artifact&);
 
   /// Draws constants for this case and (re-)prepares the submission with them.
@@ -79,7 +79,8 @@ class Workbench {
   /// Poisons every output, flushes, runs the slots in this order, captures, verifies.
   /// SubmissionFault on out-of-bounds writes, changed inputs, writes to slots not handed out. A
   /// wrong output is left to the caller (wrong_call, stats).
-  VerifiedWindow run(const std::vector<std::uint32_t>& slots, const Tolerance&);
+  VerifiedWindow run(const std::vector<std::uint32_t>& slots, const Tolerance&,
+                     std::uint32_t pace_ns = 0);
 
   /// Digest of a slot's inputs as the submission sees them.
   std::uint64_t input_digest(int slot);

@@ -26,14 +26,19 @@ TEST(Stats, GeometricMean) {
   EXPECT_EQ(geometric_mean({}), 0);
 }
 TEST(Stats, QuantileIsMonotoneAndInside) {
-  rc::check([](std::vector<int> v) {
+  EXPECT_TRUE(rc::check([](std::vector<int> v) {
     RC_PRE(!v.empty());
     const std::vector<double> d(v.begin(), v.end());
     const double lo = quantile(d, 0.05), mid = quantile(d, 0.5), hi = quantile(d, 0.95);
     RC_ASSERT(lo <= mid && mid <= hi);
     RC_ASSERT(*std::min_element(d.begin(), d.end()) <= lo);
     RC_ASSERT(hi <= *std::max_element(d.begin(), d.end()));
-  });
+  }));
+}
+TEST(Stats, SlopeOfTheLeastSquaresLine) {
+  EXPECT_DOUBLE_EQ(slope({1, 100, 200}, {12, 210, 410}), 2);
+  EXPECT_NEAR(slope({1, 2, 3}, {0, 9, 2}), 1, 1e-12);  // the middle one of three has no say
+  EXPECT_TRUE(std::isnan(slope({4, 4}, {1, 2})));
 }
 TEST(Stats, TheMidmeanIsFineAndRobust) {
   EXPECT_DOUBLE_EQ(midmean({1, 2, 3}), 2);

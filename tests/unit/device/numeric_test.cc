@@ -64,12 +64,12 @@ void expect_nearest(float f, T rounded, T (*make)(Bits)) {
   }
 }
 TEST(Numeric, RoundsToNearestEven) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const float f = static_cast<float>(*rc::gen::inRange(-4'000'000, 4'000'000)) / 9973.0f;
     expect_nearest<Bf16, std::uint16_t>(f, to_bf16(f), [](std::uint16_t b) { return Bf16{b}; });
     expect_nearest<F16, std::uint16_t>(f, to_f16(f), [](std::uint16_t b) { return F16{b}; });
     expect_nearest<E4m3, std::uint8_t>(f, to_e4m3(f), [](std::uint8_t b) { return E4m3{b}; });
-  });
+  }));
 }
 TEST(Numeric, E4m3Saturates) {
   EXPECT_EQ(to_e4m3(1e9f).bits, 0x7e);

@@ -16,7 +16,7 @@ std::vector<PlacementRequest> draw_requests() {
 }
 
 TEST(Layout, GuardsAlignmentAndBounds) {
-  rc::check([](std::uint64_t seed, bool flush) {
+  EXPECT_TRUE(rc::check([](std::uint64_t seed, bool flush) {
     const auto r = draw_requests();
     const Placement p = place(r, 4096, flush, seed);
     RC_ASSERT(p.arena_bytes % 4096 == 0);
@@ -35,7 +35,7 @@ TEST(Layout, GuardsAlignmentAndBounds) {
       RC_ASSERT(p.arena_bytes - end < 16);
     else
       RC_ASSERT(p.arena_bytes - end >= kGuardBytes);
-  });
+  }));
 }
 
 TEST(Layout, AnotherSeedAnotherLayout) {

@@ -46,7 +46,7 @@ class SessionTest : public testing::Test {
   Verdict verdict_of(const std::string& code, double deadline_s = 10) {
     try {
       open(code);
-      session_->run_window({0}, false, deadline_s);
+      session_->run_window({{0}}, deadline_s);
     } catch (const SubmissionFault& f) {
       message_ = f.what();
       return f.verdict();
@@ -64,7 +64,7 @@ class SessionTest : public testing::Test {
 TEST_F(SessionTest, ACallSeesItsBuffers) {
   open(source("  *y = *static_cast<const int64_t*>(in[0].data) + 1;"));
   *static_cast<std::int64_t*>(input_->data()) = 41;
-  const WindowResult r = session_->run_window({0, 1, 0}, false, 10);
+  const WindowResult r = session_->run_window({{0, 1, 0}}, 10);
   EXPECT_EQ(output(0), 42);
   EXPECT_EQ(output(1), 42);
   EXPECT_EQ(r.call_us.size(), 3u);
@@ -77,7 +77,7 @@ TEST_F(SessionTest, BetweenWindowsNothingOfTheRunnerMoves) {
       "  static pthread_t t; static volatile int64_t* p; p = y;\n"
       "  pthread_create(&t, nullptr, [](void*) -> void* { for (;;) *p = *p + 1; }, nullptr);",
       "#include <pthread.h>\n"));
-  session_->run_window({0}, false, 10);
+  session_->run_window({{0}}, 10);
   const std::int64_t before = output(0);
   sleep_us(30e3);
   EXPECT_EQ(output(0), before);
@@ -118,7 +118,7 @@ TEST_F(SessionTest, MemoryIsBounded) {
              "for (int j = 0; j < 1 << 20; j += 4096) ((volatile char*)p)[j] = 1; usleep(1000); }"),
       std::int64_t{128} << 20);
   try {
-    session_->run_window({0}, false, 20);
+    session_->run_window({{0}}, 20);
     FAIL() << "it was let go on";
   } catch (const SubmissionFault& f) {
     EXPECT_EQ(f.verdict(), Verdict::kMemoryLimit) << f.what();
@@ -132,7 +132,7 @@ TEST_F(SessionTest, AMissingFunctionIsNamed) {
 
 TEST_F(SessionTest, WhatItPrintsIsKept) {
   open(source("  puts(\"hello\"); fflush(stdout);", "#include <cstdio>\n"));
-  session_->run_window({0}, false, 10);
+  session_->run_window({{0}}, 10);
   EXPECT_EQ(session_->output(), "hello\n");
 }
 
