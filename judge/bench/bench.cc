@@ -318,20 +318,36 @@ int wanted_slots(const Device& device, const Problem& p, const Shape& shape,
 void bench_shape(Workbench& wb, const Control& control, const Ceilings& measured,
                  const Ceilings& datasheet, const BenchOptions& options, std::uint64_t seed,
                  BenchReport& report) {
-  Bench bench(wb, control, options, derive_seed(seed, "bench/" + wb.shape().label()));
-  Samples samples;
-  try {
-    samples = bench.measure();
-  } catch (...) {
-    report.findings.insert(report.findings.end(), bench.findings_.begin(), bench.findings_.end());
-    throw;
-  }
   const bool cpu = is_cpu(wb.device());
-  ShapeBench scored = score(samples, wb.problem(), wb.shape(), control, wb.device().info(),
-                            measured, datasheet, seed);
-  weigh(samples, scored, cpu, seed, bench.findings_);
-  report.findings.insert(report.findings.end(), bench.findings_.begin(), bench.findings_.end());
-  report.shapes.push_back(std::move(scored));
+  const auto add = [&](const std::vector<Finding>& f) {
+    report.findings.insert(report.findings.end(), f.begin(), f.end());
+  };
+  // A cpu is everybody's, and whoever disturbs a bench makes honest times look like a cheat's:
+  // there two looks of three have to agree before times alone reject, and the last look is the
+  // result.
+  for (int look = 1, against = 0;; ++look) {
+    Bench bench(wb, control, options,
+                derive_seed(seed, "bench/" + wb.shape().label(), static_cast<std::uint64_t>(look)));
+    Samples samples;
+    try {
+      samples = bench.measure();
+    } catch (...) {
+      add(bench.findings_);
+      throw;
+    }
+    add(bench.findings_);  // of bytes, not of times
+    ShapeBench scored = score(samples, wb.problem(), wb.shape(), control, wb.device().info(),
+                              measured, datasheet, seed);
+    std::vector<Finding> of_times;
+    weigh(samples, scored, cpu, seed, of_times);
+    against += worst(of_times) == Severity::kReject;
+    const bool decided =
+        !cpu || against != 1 || look == 3 || worst(report.findings) == Severity::kReject;
+    if (!decided) continue;
+    add(of_times);
+    report.shapes.push_back(std::move(scored));
+    return;
+  }
 }
 
 }  // namespace assay
