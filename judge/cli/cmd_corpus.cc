@@ -33,6 +33,7 @@ Json to_json(const CorpusReport& report) {
             {"missed", report.missed},
             {"false_alarms", report.false_alarms},
             {"unexpected", report.unexpected},
+            {"left_behind", report.left_behind},
             {"skipped", report.skipped},
             {"rows", Json::array()}};
   for (const CorpusRow& row : report.rows)
@@ -43,6 +44,7 @@ Json to_json(const CorpusReport& report) {
                          {"outcome", row.outcome},
                          {"verdict", row.outcome == "skipped" ? "" : name(row.record.verdict)},
                          {"findings", finding_codes(row.record.findings)},
+                         {"left_behind", row.left_behind},
                          {"message", row.record.message},
                          {"wall_s", row.wall_s}});
   return j;
@@ -69,11 +71,14 @@ void print(const CorpusReport& report) {
   for (const CorpusRow& row : report.rows)
     if (row.outcome == "missed" || row.outcome == "false_alarm" || row.outcome == "unexpected")
       print_line(fmt::format("{}: {}: {}", row.expected.name, row.outcome, row.record.message));
+  for (const CorpusRow& row : report.rows)
+    for (const std::string& what : row.left_behind)
+      print_line(fmt::format("{}: left behind: {}", row.expected.name, what));
   print_line(
       fmt::format("\ncases {}  caught {}  accepted {}  missed {}  false_alarms {}  unexpected "
-                  "{}  skipped {}",
+                  "{}  left_behind {}  skipped {}",
                   report.cases, report.caught, report.accepted, report.missed, report.false_alarms,
-                  report.unexpected, report.skipped));
+                  report.unexpected, report.left_behind, report.skipped));
 }
 
 }  // namespace

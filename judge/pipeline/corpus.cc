@@ -11,6 +11,7 @@
 #include "judge/base/log.h"
 #include "judge/base/paths.h"
 #include "judge/pipeline/grade.h"
+#include "judge/pipeline/leftovers.h"
 
 namespace assay {
 namespace {
@@ -96,6 +97,7 @@ std::vector<CorpusCase> load_corpus(const std::filesystem::path& root) {
 CorpusReport run_corpus(Device& device, const std::vector<CorpusCase>& cases,
                         const Ceilings& measured, SandboxKind sandbox) {
   CorpusReport report;
+  Leftovers leftovers;
   for (const CorpusCase& c : cases) {
     throw_if_interrupted();
     CorpusRow row;
@@ -117,6 +119,8 @@ CorpusReport run_corpus(Device& device, const std::vector<CorpusCase>& cases,
     row.record = grade(device, problem, read_submission(c.folder, language), measured, options);
     row.wall_s = (now_us() - begin_us) * 1e-6;
     row.outcome = outcome_of(c, row.record);
+    row.left_behind = leftovers.take();
+    report.left_behind += !row.left_behind.empty();
     report.caught += row.outcome == "caught";
     report.accepted += row.outcome == "accepted";
     report.missed += row.outcome == "missed";

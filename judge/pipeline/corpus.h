@@ -33,16 +33,20 @@ struct CorpusRow {
   CorpusCase expected;
   std::string outcome;  ///< "caught", "accepted", "missed", "false_alarm", "unexpected", "skipped"
   Record record;        ///< empty when skipped
+  std::vector<std::string> left_behind;  ///< processes, files, shared memory, mounts
   double wall_s = 0;
 };
 struct CorpusReport {
   int cases = 0, caught = 0, accepted = 0, missed = 0, false_alarms = 0, unexpected = 0,
-      skipped = 0;
+      left_behind = 0, skipped = 0;
   std::vector<CorpusRow> rows;
-  bool ok() const { return missed == 0 && false_alarms == 0 && unexpected == 0; }
+  bool ok() const {
+    return missed == 0 && false_alarms == 0 && unexpected == 0 && left_behind == 0;
+  }
 };
 /// Grades every case whose device this is; the others are skipped. A hostile case with another
-/// rejecting verdict than expected is "unexpected", not "caught".
+/// rejecting verdict than expected is "unexpected", not "caught"; a case after which anything is
+/// left on the machine counts as left_behind besides.
 CorpusReport run_corpus(Device&, const std::vector<CorpusCase>&, const Ceilings&, SandboxKind);
 
 }  // namespace assay

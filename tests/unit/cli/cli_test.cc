@@ -303,7 +303,7 @@ TEST_F(Program, EveryCommandSpeaksJson) {
   EXPECT_GT(json({"probe", "--quick", "--device", "cpu", "--json"})["measured_per_s"]["read"], 0);
   EXPECT_EQ(json({"records", "--json"}).size(), 0u);
   const Json corpus = json({"corpus", "input_copied_to_output", "--device", "cpu", "--json"});
-  for (const char* key : {"cases", "caught", "missed", "false_alarms", "skipped"})
+  for (const char* key : {"cases", "caught", "missed", "false_alarms", "left_behind", "skipped"})
     EXPECT_TRUE(corpus.contains(key)) << key;
   EXPECT_EQ(corpus["caught"], 1);
   EXPECT_EQ(corpus["rows"][0]["outcome"], "caught");
