@@ -30,11 +30,14 @@ std::string processor() {
   return all;
 }
 
+std::string abi_header() {
+  return read_file(home_dir() / "runner" / "abi" / "assay" / "kernel.h");
+}
+
 std::string cache_key(const Submission& s, const Compiler& c) {
-  const std::string header = read_file(home_dir() / "runner" / "abi" / "assay" / "kernel.h");
   return sha256_hex(s.sha256 + "\n" + c.path.string() + "\n" + c.version + "\n" +
                     join(c.flags, " ") + "\n" + (s.language == Language::kCpp ? processor() : "") +
-                    sha256_hex(header));
+                    sha256_hex(abi_header()));
 }
 
 /// The folders of one compilation, and what they are called inside the sandbox.
@@ -43,23 +46,23 @@ struct Workspace {
     fs::permissions(dir_.path(), fs::perms(0755));
     fs::create_directory(source());
     fs::create_directory(output());
+    fs::create_directory(include());
     fs::permissions(output(), fs::perms(0777));  // the compiler runs as somebody else
   }
   fs::path source() const { return dir_.path() / "source"; }
   fs::path output() const { return dir_.path() / "output"; }
+  fs::path include() const { return dir_.path() / "include"; }
   std::string source_inside() const { return walled_ ? "/assay/source" : source().string(); }
   std::string output_inside() const { return walled_ ? "/assay/output" : output().string(); }
-  std::string include_inside() const {
-    return walled_ ? "/assay/include" : (home_dir() / "runner" / "abi").string();
-  }
+  std::string include_inside() const { return walled_ ? "/assay/include" : include().string(); }
 
  private:
   bool walled_;
   TempDir dir_{"assay-build"};
 };
 
-void write_sources(const Submission& s, const fs::path& folder) {
-  for (const SourceFile& f : s.files) {
+void write_files(const std::vector<SourceFile>& files, const fs::path& folder) {
+  for (const SourceFile& f : files) {
     const fs::path p = folder / f.path;
     if (f.path.empty() || fs::path(f.path).is_absolute() || f.path.find("..") != std::string::npos)
       throw UsageError("'{}' is not a name for a source file", f.path);
@@ -133,14 +136,16 @@ ExitStatus wait_for(Sandbox& sandbox, double deadline_s) {
 std::string compile(const Submission& s, const Compiler& c, const BuildOptions& o, Artifact& a) {
   const SandboxKind kind = resolve_sandbox(o.sandbox);
   const Workspace w(kind != SandboxKind::kNone);
-  write_sources(s, w.source());
+  write_files(s.files, w.source());
+  // A copy: the compiler's user need not be able to read where Assay lies.
+  write_files({{"assay/kernel.h", abi_header()}}, w.include());
   const std::vector<std::string> argv = command_line(s, c, w);
   a.command = join(argv, " ");
   SandboxPolicy policy;
   policy.program = SandboxPolicy::Program::kCompiler;
   policy.binds = {{w.source(), w.source_inside(), false},
                   {w.output(), w.output_inside(), true},
-                  {home_dir() / "runner" / "abi", w.include_inside(), false}};
+                  {w.include(), w.include_inside(), false}};
   const auto sandbox = start_sandboxed(kind, policy, argv, -1);
   const ExitStatus end = wait_for(*sandbox, o.deadline_s);
   a.log = without(sandbox->output(), w.source_inside() + "/");

@@ -159,6 +159,10 @@ void Keeper::keep(Record& record) {
   }
 }
 
+void Keeper::note(Json& json) const {
+  if (!lost_.empty()) json["not_kept"] = lost_;
+}
+
 void Keeper::complain() const {
   if (!lost_.empty()) throw JudgeError("the record is not kept: {}", lost_);
 }

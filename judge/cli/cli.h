@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "judge/base/json.h"
 #include "judge/device/device.h"
 #include "judge/record/store.h"
 #include "judge/sandbox/sandbox.h"
@@ -106,6 +107,7 @@ class Keeper {
  public:
   explicit Keeper(Store* store) : store_(store) {}  ///< null: keeps nothing
   void keep(Record& record);                        ///< assigns its id
+  void note(Json&) const;                           ///< adds "not_kept" if a record was lost
   void complain() const;                            ///< JudgeError if a record was lost
 
  private:

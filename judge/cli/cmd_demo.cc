@@ -56,6 +56,7 @@ void run(Context& context, double budget_s) {
     keeper.keep(r);
     context.exit_code = std::max(context.exit_code, exit_of(r.verdict));
     records.push_back(to_json(r));
+    keeper.note(records.back());
     for (Row& row : rows_of(r, s.name)) table.push_back(std::move(row));
     if (!r.message.empty())
       messages.push_back(fmt::format("{} {}: {}", s.problem, s.name, r.message));

@@ -41,7 +41,13 @@ void run(Context& context, const Request& q) {
   context.exit_code = exit_of(record.verdict);
   Keeper keeper(store ? &*store : nullptr);
   keeper.keep(record);
-  context.json ? print_json(to_json(record)) : print_record(record);
+  if (context.json) {
+    Json json = to_json(record);
+    keeper.note(json);
+    print_json(json);
+  } else {
+    print_record(record);
+  }
   keeper.complain();
 }
 

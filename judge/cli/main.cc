@@ -16,7 +16,7 @@ namespace {
 int fail(bool json, int code, const char* kind, const std::string& message) {
   clear_progress();
   std::fprintf(stderr, "assay: %s\n", one_line(message).c_str());
-  if (json) {
+  if (json && !json_printed()) {
     const Json error = {{"error", {{"kind", kind}, {"message", message}}}};
     std::printf("%s\n", error.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
   }

@@ -78,7 +78,16 @@ void print_line(const std::string& line) {
   print_text(line + "\n");
 }
 
+bool& json_was_printed() {
+  static bool printed = false;
+  return printed;
+}
+bool json_printed() {
+  return json_was_printed();
+}
+
 void print_json(const Json& json) {
+  json_was_printed() = true;
   write(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 

@@ -18,7 +18,8 @@ std::string one_line(const std::string& text);
 
 void print_text(const std::string& text);  ///< harmless(text)
 void print_line(const std::string& line);  ///< the same and a line feed
-void print_json(const Json& json);
+void print_json(const Json& json);         ///< once per run: stdout holds one document
+bool json_printed();
 
 /// Columns padded to their widest cell; the first row is the header. A column whose cells (header
 /// aside) all begin like a number is right-aligned.

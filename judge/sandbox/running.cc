@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "judge/base/clock.h"
@@ -208,16 +208,24 @@ void Running::kill_all() {
 void Running::kill_one_by_one() {
   const double until = now_us() + kStop_us;
   first_.signal(SIGSTOP);
-  std::set<pid_t> stopped;
+  std::map<pid_t, ProcessHandle> stopped;
   for (bool grew = true; grew && now_us() < until;) {
     grew = false;
+    std::map<pid_t, ProcessHandle> fresh;
+    for (const pid_t pid : descendants(first_.pid()))
+      if (!stopped.contains(pid)) fresh.emplace(pid, ProcessHandle(pid));
+    if (fresh.empty()) break;
+    // A number that was free for a moment may be a stranger's by the time it is looked up: one that
+    // is still listed after that is ours.
     for (const pid_t pid : descendants(first_.pid())) {
-      if (!stopped.insert(pid).second) continue;
-      ::kill(pid, SIGSTOP);
+      const auto at = fresh.find(pid);
+      if (at == fresh.end()) continue;
+      at->second.signal(SIGSTOP);
+      stopped.insert(fresh.extract(at));
       grew = true;
     }
   }
-  for (const pid_t pid : stopped) ::kill(pid, SIGKILL);
+  for (const auto& [pid, process] : stopped) process.signal(SIGKILL);
   first_.signal(SIGCONT);
   first_.wait_gone(milliseconds(2000));  // it ends when it has buried them all
 }

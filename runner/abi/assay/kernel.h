@@ -12,18 +12,25 @@
  *
  * Buffers. The judge owns every buffer and passes its address (destination passing). Each one has a
  * contract, fixed by the problem (problem.yaml, shown by `assay list PROBLEM`):
- *   constant    given to assay_prepare; does not change until assay_release. May be repacked,
- * padded or cached freely. Its address stays valid until assay_release. input       given to
- * assay_run; NEW BYTES ON EVERY CALL, also when the address is the same. Read-only: writing to it
- * ends the grade. output      given to assay_run; holds garbage on entry and must be fully written.
- *   inout       given to assay_run among the outputs: state that is read, then updated in place.
+ *
+ * - constant: given to assay_prepare; does not change until assay_release, and neither does its
+ *   address. May be repacked, padded or cached freely.
+ *
+ * - input: given to assay_run; NEW BYTES ON EVERY CALL, also when the address is the same.
+ *   Read-only: writing to it ends the grade.
+ *
+ * - output: given to assay_run; holds garbage on entry and must be fully written.
+ *
+ * - inout: given to assay_run among the outputs: state that is read, then updated in place.
+ *
  * Addresses of inputs and outputs may repeat or change from call to call. They are aligned to
  * ASSAY_ALIGNMENT bytes and no better. Nothing outside a buffer may be read or written.
  *
  * Completion. device "cpu": the outputs are complete when assay_run returns. device "cuda": all
  * work is ordered behind `stream` (a cudaStream_t) as if launched into it; side streams are welcome
  * if they are joined to `stream` by events before run returns. Work that lands later does not
- * count.
+ * count. run had better not wait for the device: that is allowed, but the latency of the host, else
+ * hidden, is then part of the time.
  *
  * What is welcome: scratch memory kept between calls, weights repacked in prepare, captured graphs
  * keyed on addresses, thread pools, per-shape dispatch. What never pays: results kept from an

@@ -22,6 +22,11 @@
 
 namespace assay {
 
+/// In the names of tests that fail.
+inline void PrintTo(SandboxKind kind, std::ostream* out) {
+  *out << name(kind);
+}
+
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
