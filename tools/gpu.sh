@@ -21,10 +21,13 @@ for part; do
     corpus) "$assay" corpus --device cuda --quiet || status=1 ;;
     timing) "$build/assay-timing" || status=1 ;;
     peers) # K = 4127 is not a size cuBLASLt takes
-      "$assay" grade fp8_gemm benchmarks/peers/cublaslt_fp8_gemm --device cuda --shapes 0,2,3 --quiet --no-record || status=1 ;;
+      "$assay" grade fp8_gemm benchmarks/peers/cublaslt_fp8_gemm --device cuda --shapes 0,2,3 --quiet --no-record || status=1
+      ! python3 -c 'import torch' 2>/dev/null || python3 benchmarks/peers/torch_scaled_mm.py || status=1 ;;
     repeat) # the same submission five times
-      for _ in 1 2 3 4 5; do
-        "$assay" grade fp8_gemm kernels/fp8_gemm/decent_cuda --device cuda --quiet | grep -E 'verdict|geomean|seed' || status=1
+      for problem in fp8_gemm topk; do
+        for _ in 1 2 3 4 5; do
+          "$assay" grade "$problem" "kernels/$problem/decent_cuda" --device cuda --quiet | grep -E '^(grade|verdict|geomean|seed|note|warn)' || status=1
+        done
       done ;;
     *) echo "gpu.sh: no part '$part'" >&2; exit 2 ;;
   esac

@@ -67,15 +67,16 @@ void weigh_flush(const Samples& s, const ShapeBench& b, std::uint64_t seed,
   }
 }
 
-/// The slope between two windows does not see work that takes the same time in both.
+/// The slope over windows does not see work that takes the same time in each.
 void weigh_windows(const Samples& s, const ShapeBench& b, bool cpu, const Margins& m,
                    std::uint64_t seed, std::vector<Finding>& out) {
   std::vector<double> excess, over;
   for (const Window& w : s.windows) {
     if (!w.paced) continue;
     const auto calls = static_cast<double>(w.call_us.size());
-    const double noise_us = cpu ? kWindowCpuUs : kWindowGpuUs + calls * (m.clock_us + b.charged_us);
-    excess.push_back(w.over_us - noise_us - (cpu ? kWindowCpuShare : m.clock_share) * w.sum_us());
+    const double believed_us = cpu ? kWindowCpuUs + kWindowCpuShare * w.sum_us()
+                                   : kWindowGpuUs + calls * m.false_us + m.false_share * w.sum_us();
+    excess.push_back(w.over_us - believed_us);
     over.push_back(w.over_us);
   }
   if (excess.empty() || !(bootstrap_median(excess, seed + 3).low > 0)) return;
@@ -138,9 +139,20 @@ void weigh_floor(const ShapeBench& b, std::vector<Finding>& out) {
 
 }  // namespace
 
-double clock_allowance_us(const ShapeBench& b, bool cpu) {
-  const Margins& m = cpu ? kCpu : kGpu;
-  return std::max(m.clock_share * b.wall_us, m.clock_us) + b.control_error_us;
+double charge_us(const Samples& s, const ShapeBench& b, std::uint64_t seed) {
+  const Margins& m = kGpu;
+  const double noise_us = std::max(m.clock_share * b.wall_us, m.clock_us) + b.control_error_us;
+  double charge = b.unseen_low_us > noise_us ? b.unseen_us : 0;
+  std::vector<double> over, excess;
+  for (const Window& w : s.windows) {
+    if (w.kind != WindowKind::kRekeyed) continue;
+    const auto calls = static_cast<double>(w.call_us.size());
+    over.push_back(w.over_us / calls);
+    excess.push_back((w.over_us - kWindowGpuUs) / calls);
+  }
+  if (!over.empty() && bootstrap_median(excess, seed + 5).low > noise_us)
+    charge = std::max(charge, median(over));
+  return charge;
 }
 
 void weigh(const Samples& s, const ShapeBench& b, bool cpu, std::uint64_t seed,

@@ -42,10 +42,16 @@ void add_processes(std::set<std::string>& out) {
   }
 }
 
+/// ccXXXXXX.s and the like: of a compiler at work elsewhere on this machine. Ours has a temporary
+/// folder of its own.
+bool is_compilers(const std::string& name) {
+  return name.size() > 9 && name.rfind("cc", 0) == 0 && name[8] == '.';
+}
+
 void add_files(const fs::path& folder, std::set<std::string>& out) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))
-    out.insert("file " + entry.path().string());
+    if (!is_compilers(entry.path().filename())) out.insert("file " + entry.path().string());
 }
 
 /// The lines of a table of the kernel's, but for columns that change by themselves.

@@ -97,10 +97,21 @@ TEST_P(Evidence, WorkThatTakesTheSameTimeInEveryWindow) {
 
 TEST(Charge, SomeUnseenTimeIsChargedNotPunished) {
   Samples s = honest(100);
+  EXPECT_EQ(charge_us(s, summary(s), 7), 0);
   for (double& u : s.unseen_us) u = 8;
   ShapeBench b = summary(s);
-  EXPECT_GT(b.unseen_low_us, clock_allowance_us(b, false));
-  b.charged_us = 8;
+  b.charged_us = charge_us(s, b, 7);
+  EXPECT_DOUBLE_EQ(b.charged_us, 8);
+  EXPECT_EQ(codes(s, b, false), std::vector<std::string>{"uncounted_time"});
+}
+TEST(Charge, SoIsTimeThatEveryWindowHasOnce) {
+  Samples s = honest(100, 40);
+  for (Window& w : s.windows) w.over_us = 100;
+  EXPECT_EQ(charge_us(s, summary(s), 7), 0);  // a window's own cost varies by as much
+  for (Window& w : s.windows) w.over_us = 400;
+  ShapeBench b = summary(s);
+  b.charged_us = charge_us(s, b, 7);
+  EXPECT_DOUBLE_EQ(b.charged_us, 10);
   EXPECT_EQ(codes(s, b, false), std::vector<std::string>{"uncounted_time"});
 }
 
