@@ -3,8 +3,9 @@
 //
 //   flush | gate | event | the submission's call | event | fingerprint
 //
-// The flush reads more than the L2 holds; how long that and the fingerprint take varies by a
-// microsecond or two, so the gate waits until the window's pace has passed since the call before.
+// The flush reads more than the L2 holds; how long that takes varies by a microsecond, so the gate
+// waits until the window's pace has passed since the flush began. Nothing else is in the pace: what
+// holds up the fingerprint shows on the judge's clock.
 // The gate also holds the device back until the host has queued the whole call, so that launch
 // latency of the host does not lie between the two events; it opens by itself after a while,
 // because a call may queue more than the launch queue holds, or wait for its own work. Where that
@@ -26,7 +27,16 @@ constexpr int kSlowWindows = 3;
 constexpr int kFingerprintBlocks = 264, kSettledBlocks = 32, kThreads = 256;
 constexpr int kMaxOutputs = 8;
 
-__global__ void read_all(const uint4* data, std::size_t count, unsigned* sink) {
+__device__ unsigned long long timer_ns() {
+  unsigned long long t;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
+  return t;
+}
+
+/// Notes when it began.
+__global__ void read_all(const uint4* data, std::size_t count, unsigned* sink,
+                         unsigned long long* begin_ns) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) *begin_ns = timer_ns();
   unsigned sum = 0;
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
   std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -41,12 +51,6 @@ __global__ void read_all(const uint4* data, std::size_t count, unsigned* sink) {
   if (sum == 0x9e3779b9u) *sink = sum;  // never, but the compiler cannot know
 }
 
-__device__ unsigned long long timer_ns() {
-  unsigned long long t;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
-  return t;
-}
-
 /// In host memory: a look at it takes the device a microsecond, so the pace is waited for after it.
 struct Gate {
   unsigned open;       ///< the turn that may go
@@ -54,7 +58,7 @@ struct Gate {
 };
 
 __global__ void wait_for_turn(volatile Gate* gate, unsigned turn,
-                              const volatile unsigned long long* last_ns, unsigned pace_ns) {
+                              const volatile unsigned long long* flush_begin_ns, unsigned pace_ns) {
   const unsigned long long begin = timer_ns();
   while (static_cast<int>(gate->open - turn) < 0) {
     if (timer_ns() - begin > kGateTimeout_ns) {
@@ -63,8 +67,8 @@ __global__ void wait_for_turn(volatile Gate* gate, unsigned turn,
     }
     __nanosleep(100);
   }
-  const unsigned long long last = *last_ns;
-  while (timer_ns() - last < pace_ns) {
+  const unsigned long long flush_begin = *flush_begin_ns;
+  while (timer_ns() - flush_begin < pace_ns) {
   }
 }
 
@@ -75,10 +79,6 @@ __global__ void spin(unsigned ns) {
   while (begin == before) begin = timer_ns();
   while (timer_ns() - begin < ns) {
   }
-}
-
-__global__ void note_time(unsigned long long* ns) {
-  *ns = timer_ns();
 }
 
 struct Outputs {
@@ -108,9 +108,8 @@ __device__ void add_digests(const Outputs& outputs, unsigned long long* sums) {
   }
 }
 
-/// Right after the call: notes the time that the next gate waits from, then takes the digests.
-__global__ void fingerprint(Outputs outputs, unsigned long long* sums, unsigned long long* now_ns) {
-  if (blockIdx.x == 0 && threadIdx.x == 0) *now_ns = timer_ns();
+/// Right after the call.
+__global__ void fingerprint(Outputs outputs, unsigned long long* sums) {
   add_digests(outputs, sums);
 }
 
@@ -171,7 +170,7 @@ class CudaBackend final : public RunnerBackend {
       flush_bytes_ = hello.flush_bytes / sizeof(uint4) * sizeof(uint4);
       wire::cuda_check(cudaMemset(flush_.at_least(flush_bytes_ + sizeof(uint4)), 0, flush_bytes_),
                        "cudaMemset");
-      last_ns_.at_least(1);
+      flush_begin_ns_.at_least(1);
       wire::cuda_check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     });
   }
@@ -226,7 +225,6 @@ class CudaBackend final : public RunnerBackend {
     const std::size_t sums = 2 * calls * kMaxOutputs;
     wire::cuda_check(cudaMemsetAsync(sums_.at_least(sums), 0, sums * 8, stream_),
                      "cudaMemsetAsync");
-    note_time<<<1, 1, 0, stream_>>>(last_ns_.data());
   }
 
   /// A submission may have set part of the L2 aside for itself, which no flush empties.
@@ -246,8 +244,8 @@ class CudaBackend final : public RunnerBackend {
     if (aside_bytes > 0 && cudaCtxResetPersistingL2Cache() != cudaSuccess) cudaGetLastError();
     read_all<<<8 * multiprocessors_, kThreads, 0, stream_>>>(
         reinterpret_cast<const uint4*>(flush_.data()), flush_bytes_ / sizeof(uint4),
-        reinterpret_cast<unsigned*>(flush_.data()));
-    wait_for_turn<<<1, 1, 0, stream_>>>(gate_, turn_, last_ns_.data(), window.pace_ns);
+        reinterpret_cast<unsigned*>(flush_.data()), flush_begin_ns_.data());
+    wait_for_turn<<<1, 1, 0, stream_>>>(gate_, turn_, flush_begin_ns_.data(), window.pace_ns);
     wire::cuda_check(cudaEventRecord(events_[2 * i], stream_), "cudaEventRecord");
     if (slow_windows_ >= kSlowWindows) gate_->open = turn_;
     int code = 0;
@@ -256,8 +254,8 @@ class CudaBackend final : public RunnerBackend {
     else
       code = caller.call(slot);
     wire::cuda_check(cudaEventRecord(events_[2 * i + 1], stream_), "cudaEventRecord");
-    fingerprint<<<kFingerprintBlocks, kThreads, 0, stream_>>>(
-        outputs_of(slot, caller), sums_.data() + i * kMaxOutputs, last_ns_.data());
+    fingerprint<<<kFingerprintBlocks, kThreads, 0, stream_>>>(outputs_of(slot, caller),
+                                                              sums_.data() + i * kMaxOutputs);
     wire::cuda_check(cudaGetLastError(), "a launch");
     gate_->open = turn_;
     return code;
@@ -324,7 +322,7 @@ class CudaBackend final : public RunnerBackend {
   std::vector<cudaEvent_t> events_;
   DeviceArray<unsigned char> flush_;
   std::size_t flush_bytes_ = 0;
-  DeviceArray<unsigned long long> last_ns_;
+  DeviceArray<unsigned long long> flush_begin_ns_;
   DeviceArray<unsigned long long> sums_;
   DeviceArray<Outputs> table_;
   volatile Gate* gate_ = nullptr;

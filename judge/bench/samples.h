@@ -44,10 +44,11 @@ struct Samples {
 ShapeBench score(const Samples&, const Problem&, const Shape&, const Control&, const DeviceInfo&,
                  const Ceilings& measured, const Ceilings& datasheet, std::uint64_t seed);
 
-/// cuda: time per call that only the judge's clock saw and that is not noise, be it in every call
-/// or once in a window; 0 if there is none. It counts as the kernel's: understating stamps gains
+/// cuda: time per call that only the judge's clock saw and that is not noise, be it in every call,
+/// once in a window, or beside the flush of a free window (where outputs left in the L2 cost
+/// `writeback_us`); 0 if there is none. It counts as the kernel's: understating stamps gains
 /// nothing.
-double charge_us(const Samples&, const ShapeBench&, std::uint64_t seed);
+double charge_us(const Samples&, const ShapeBench&, double writeback_us, std::uint64_t seed);
 
 /// What the samples say about honesty. Appends findings.
 void weigh(const Samples&, const ShapeBench&, bool cpu, std::uint64_t seed,

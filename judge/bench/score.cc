@@ -82,7 +82,11 @@ ShapeBench score(const Samples& samples, const Problem& p, const Shape& shape,
 
   const bool cpu = device.backend == wire::Backend::kCpu;
   if (!cpu) {
-    b.charged_us = charge_us(samples, b, seed);
+    const double dirty_bytes =
+        std::min(p.floor.write_bytes.evaluate(shape), static_cast<double>(device.cache_bytes));
+    const double write_rate = rate(measured, "write");
+    b.charged_us =
+        charge_us(samples, b, write_rate > 0 ? 1.5 * dirty_bytes / write_rate * 1e6 : 0, seed);
     for (double* us : {&b.median_us, &b.p5_us, &b.p95_us, &b.ci_low_us, &b.ci_high_us})
       *us += b.charged_us;
   }

@@ -4,31 +4,30 @@
 // twice from the same text, by the host compiler and by nvcc; the build generates both translation
 // units, so adding a problem touches nothing outside its folder.
 //
+// clang-format off
 //   struct Ops {
-//     // Required.
-//     template <class D> static void oracle(D& d, const OracleArgs& a);     // fill a.expected
-//     template <class D> static void rekey(D& d, const RekeyArgs& a);       // exact symmetry, see
-//     below static std::int64_t rekey_capacity(const Shape& s);  // slots that may share one base;
-//     1 = none:
-//                                                          // every slot gets a base of its own
-//     // Optional.
-//     template <class D> static void draw_constants(D& d, const DrawArgs& a);  // tensors drawn
-//     "derived" template <class D> static void draw_inputs(D& d, const DrawArgs& a); template
-//     <class D> static void structure(D& d, const StructureArgs& a);  // edit inputs for a case
-//     template <class D> static void derive(D& d, const DeriveArgs& a);        // fill a.derived
-//     template <class D> static CompareStats compare(D& d, const CompareArgs& a);  // one output;
-//     default:
-//                                                  // compare_element against the expected tensor
-//                                                  of the
-//                                                  // same position
+//     // Required. rekey() moves a base by an exact symmetry; rekey_capacity() says how many slots may
+//     // share one base (1 = none: every slot gets a base of its own).
+//     template <class D> static void oracle(D& d, const OracleArgs& a);  // fills a.expected
+//     template <class D> static void rekey(D& d, const RekeyArgs& a);
+//     static std::int64_t rekey_capacity(const Shape& s);
+//
+//     // Optional. compare() judges one output; without it, compare_element() against the expected
+//     // tensor of the same position.
+//     template <class D> static void draw_constants(D& d, const DrawArgs& a);  // those drawn "derived"
+//     template <class D> static void draw_inputs(D& d, const DrawArgs& a);     // those drawn "derived"
+//     template <class D> static void structure(D& d, const StructureArgs& a);  // edits inputs for a case
+//     template <class D> static void derive(D& d, const DeriveArgs& a);        // fills a.derived
+//     template <class D> static CompareStats compare(D& d, const CompareArgs& a);
 //   };
 //
 // D offers, besides the Device interface:
-//     d.for_each(n, ASSAY_LAMBDA(std::int64_t i) { ... });          // any order, in parallel
-//     d.tally(n, ASSAY_LAMBDA(std::int64_t i) -> Sample { ... });   // CompareStats, fixed order
-//     d.gemm_nt(m, n, k, a, b, c);   // float, row-major: c[m,n] = a[m,k] * b[n,k]^T, IEEE fp32, no
-//     tf32 d.gemm_nn(m, n, k, a, b, c);   //                   c[m,n] = a[m,k] * b[k,n]
-//     d.scratch(bytes)               // void*, valid until the running op returns
+//   d.for_each(n, ASSAY_LAMBDA(std::int64_t i) { ... });         // in any order, in parallel
+//   d.tally(n, ASSAY_LAMBDA(std::int64_t i) -> Sample { ... });  // CompareStats, in a fixed order
+//   d.gemm_nt(m, n, k, a, b, c);  // row-major fp32, IEEE, no tf32: c[m,n] = a[m,k] * b[n,k]^T
+//   d.gemm_nn(m, n, k, a, b, c);  //                                c[m,n] = a[m,k] * b[k,n]
+//   d.scratch(bytes)              // void*, valid until the running op returns or calls it again
+// clang-format on
 // Lambdas capture plain values and Tensor views, never references.
 #pragma once
 

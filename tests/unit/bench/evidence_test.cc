@@ -97,22 +97,42 @@ TEST_P(Evidence, WorkThatTakesTheSameTimeInEveryWindow) {
 
 TEST(Charge, SomeUnseenTimeIsChargedNotPunished) {
   Samples s = honest(100);
-  EXPECT_EQ(charge_us(s, summary(s), 7), 0);
+  EXPECT_EQ(charge_us(s, summary(s), 0, 7), 0);
   for (double& u : s.unseen_us) u = 8;
   ShapeBench b = summary(s);
-  b.charged_us = charge_us(s, b, 7);
+  b.charged_us = charge_us(s, b, 0, 7);
   EXPECT_DOUBLE_EQ(b.charged_us, 8);
   EXPECT_EQ(codes(s, b, false), std::vector<std::string>{"uncounted_time"});
 }
 TEST(Charge, SoIsTimeThatEveryWindowHasOnce) {
   Samples s = honest(100, 40);
   for (Window& w : s.windows) w.over_us = 100;
-  EXPECT_EQ(charge_us(s, summary(s), 7), 0);  // a window's own cost varies by as much
+  EXPECT_EQ(charge_us(s, summary(s), 0, 7), 0);  // a window's own cost varies by as much
   for (Window& w : s.windows) w.over_us = 400;
   ShapeBench b = summary(s);
-  b.charged_us = charge_us(s, b, 7);
+  b.charged_us = charge_us(s, b, 0, 7);
   EXPECT_DOUBLE_EQ(b.charged_us, 10);
   EXPECT_EQ(codes(s, b, false), std::vector<std::string>{"uncounted_time"});
+}
+
+TEST(Charge, SoIsWorkBesideTheFlushOfAFreeWindow) {
+  Samples s = honest(20, 40);
+  const auto free = [&](double us_a_call) {
+    for (Window& w : s.windows)
+      if (!w.paced) w.over_us = us_a_call * static_cast<double>(w.call_us.size());
+  };
+  free(9);
+  EXPECT_EQ(charge_us(s, summary(s), 4, 7), 0);  // the flush varies, and writes outputs back
+  EXPECT_DOUBLE_EQ(charge_us(s, summary(s), 0, 7), 9);
+}
+
+TEST(Merging, TheFirstCallOfAWindowIsAlone) {
+  Samples s = honest(20);
+  for (Window& w : s.windows)
+    if (w.call_us.size() > 1)
+      for (std::size_t i = 1; i < w.call_us.size(); ++i) w.call_us[i] = 8;
+  const auto c = codes(s, summary(s), false);
+  EXPECT_EQ(std::count(c.begin(), c.end(), "merged_calls"), 1);
 }
 
 TEST_P(Evidence, RekeyedMuchFasterThanFresh) {
