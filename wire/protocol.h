@@ -20,7 +20,7 @@ inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::size_t kMaxMessageBytes = 128 * 1024;
 inline constexpr std::size_t kMaxText = 1024;   // bytes in one string
 inline constexpr std::size_t kMaxRank = 8;      // axes of one tensor
-inline constexpr std::size_t kMaxTensors = 32;  // tensors in one list
+inline constexpr std::size_t kMaxTensors = 64;  // tensors in one list
 inline constexpr std::size_t kMaxAxes = 16;     // problem axes
 inline constexpr std::size_t kMaxCalls = 2048;  // calls in one window = slots bound at once
 

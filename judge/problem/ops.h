@@ -46,7 +46,9 @@
 
 namespace assay {
 
-using Tensors = std::span<const Tensor>;  ///< in problem.yaml's order
+/// In problem.yaml's order. Everywhere below `inputs` are the inputs and then the inouts as they
+/// are handed over; `outputs` are the outputs and then the inouts as the call left them.
+using Tensors = std::span<const Tensor>;
 
 struct DrawArgs {
   const Shape& shape;
@@ -85,7 +87,7 @@ struct RekeyArgs {
 };
 struct CompareArgs {
   const Shape& shape;
-  int output;  ///< which output
+  int output;  ///< which of outputs
   Tolerance tolerance;
   Tensors inputs;
   Tensors expected;

@@ -105,11 +105,20 @@ class Loader {
     p_.constants = tensors("constants", false, true);
     p_.inputs = tensors("inputs", true, true);
     p_.outputs = tensors("outputs", true, false);
+    p_.inouts = tensors("inouts", false, true);
     p_.derived = tensors("derived", false, false);
     p_.expected = tensors("expected", true, false);
-    for (const TensorSpec& t : p_.inputs)
+    for (const TensorSpec& t : p_.read())
       if (named(p_.constants, t.name))
         yaml_.fail(yaml_.at("inputs"), fmt::format("'{}' is a constant and an input", t.name));
+    for (const TensorSpec& t : p_.inouts)
+      if (named(p_.inputs, t.name) || named(p_.outputs, t.name))
+        yaml_.fail(yaml_.at("inouts"),
+                   fmt::format("'{}' is an inout and an input or an output", t.name));
+    if (p_.read().size() > wire::kMaxTensors || p_.written().size() > wire::kMaxTensors)
+      yaml_.fail(yaml_.at("inouts"), fmt::format("together with 'inputs' or 'outputs' more than {} "
+                                                 "tensors",
+                                                 wire::kMaxTensors));
   }
 
   static bool named(const std::vector<TensorSpec>& list, const std::string& tensor_name) {
@@ -162,7 +171,7 @@ class Loader {
     c.name = map.text("name");
     c.tolerance = tolerance(map);
     for (const auto& [tensor_name, node] : map.map("scale").entries()) {
-      if (!named(p_.inputs, tensor_name) && !named(p_.constants, tensor_name))
+      if (!named(p_.read(), tensor_name) && !named(p_.constants, tensor_name))
         map.fail(node, fmt::format("no input or constant is called '{}'", tensor_name));
       float factor = 0;
       if (!YAML::convert<float>::decode(node, factor) || !std::isfinite(factor))
@@ -228,7 +237,7 @@ class Loader {
         yaml_.located(yaml_.at("shapes"), [&] {
           try {
             for (const auto* list :
-                 {&p_.constants, &p_.inputs, &p_.outputs, &p_.derived, &p_.expected})
+                 {&p_.constants, &p_.inputs, &p_.outputs, &p_.inouts, &p_.derived, &p_.expected})
               for (const TensorSpec& t : *list) t.at(s);
             for (const Formula* f : {&p_.published_flops, &p_.published_bytes, &p_.floor.flops,
                                      &p_.floor.read_bytes, &p_.floor.write_bytes})
@@ -282,6 +291,18 @@ Tensor TensorSpec::at(const Shape& s) const {
   }
   if (bytes > 1e12) throw JudgeError("tensor '{}' is too large at {}", name, s.label());
   return t;
+}
+
+std::vector<TensorSpec> Problem::read() const {
+  std::vector<TensorSpec> all = inputs;
+  all.insert(all.end(), inouts.begin(), inouts.end());
+  return all;
+}
+
+std::vector<TensorSpec> Problem::written() const {
+  std::vector<TensorSpec> all = outputs;
+  all.insert(all.end(), inouts.begin(), inouts.end());
+  return all;
 }
 
 const std::vector<Shape>& Problem::shapes_for(wire::Backend backend) const {

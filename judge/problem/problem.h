@@ -66,6 +66,7 @@ struct Problem {
   std::string peak;    ///< key of the datasheet for frac: "fp8", "bf16", "dram"
   std::vector<std::string> axes;
   std::vector<TensorSpec> constants, inputs, outputs;
+  std::vector<TensorSpec> inouts;    ///< state: handed over filled, updated in place by the call
   std::vector<TensorSpec> derived;   ///< judge-only, computed once per set of constants
   std::vector<TensorSpec> expected;  ///< judge-only, what the oracle writes
   std::map<std::string, std::vector<Shape>> shapes;  ///< by device: "cpu", "cuda"
@@ -82,6 +83,9 @@ struct Problem {
   std::string version;  ///< SHA-256 over the folder's files (names and bytes), 64 hex
 
   const std::vector<Shape>& shapes_for(wire::Backend) const;  ///< UsageError if there are none
+  /// What a call is given bytes in, and what it leaves bytes in: inputs, or outputs, then inouts.
+  std::vector<TensorSpec> read() const;
+  std::vector<TensorSpec> written() const;
 };
 
 /// Reads and validates one folder. UsageError "path:line: message" on anything malformed: unknown

@@ -65,7 +65,7 @@ WorkbenchMemory::WorkbenchMemory(Device& device, const Problem& problem, const S
   place_inputs(device, problem, shape, seed);
   place_outputs(device, problem, shape, seed);
   for (Base& b : bases) {
-    b.inputs = views(problem.inputs, shape);
+    b.inputs = views(problem.read(), shape);
     b.input_memory = allocate_all(device, b.inputs);
     b.expected = views(problem.expected, shape);
     b.expected_memory = allocate_all(device, b.expected);
@@ -100,12 +100,15 @@ void WorkbenchMemory::place_inputs(Device& device, const Problem& problem, const
     slots[s].inputs = shapes;
     slots[s].input_refs = point_into(slots[s].inputs, *input_arena, p.offsets,
                                      (slots.size() - 1 - s) * shapes.size());
+    std::vector<Tensor> inouts = views(problem.inouts, shape);
+    if (!inouts.empty()) slots[s].inout_memory = allocate_all(device, inouts);
+    slots[s].inputs.insert(slots[s].inputs.end(), inouts.begin(), inouts.end());
   }
 }
 
 void WorkbenchMemory::place_outputs(Device& device, const Problem& problem, const Shape& shape,
                                     std::uint64_t seed) {
-  const std::vector<Tensor> shapes = views(problem.outputs, shape);
+  const std::vector<Tensor> shapes = views(problem.written(), shape);
   std::vector<PlacementRequest> want;
   for (std::size_t s = 0; s < slots.size(); ++s)
     for (const Tensor& t : shapes) want.push_back({t.bytes(), s < kOddSlots});

@@ -19,11 +19,13 @@ std::vector<Tensor> views(const std::vector<TensorSpec>& specs, const Shape& sha
 std::int64_t total_bytes(const std::vector<Tensor>& tensors);
 
 struct Slot {
-  std::vector<Tensor> inputs, outputs;  ///< as the submission sees them
-  std::vector<Tensor> captured;         ///< the judge's copy of the outputs, same order
+  std::vector<Tensor> inputs;   ///< as the submission sees them; then the inouts to be handed over,
+                                ///< which are the judge's
+  std::vector<Tensor> outputs;  ///< as the submission sees them; then the inouts it works on
+  std::vector<Tensor> captured;  ///< the judge's copy of the outputs, same order
   std::vector<Tensor> expected;
   std::vector<wire::TensorRef> input_refs, output_refs;
-  std::unique_ptr<Buffer> expected_memory;
+  std::unique_ptr<Buffer> expected_memory, inout_memory;
   std::uint64_t last_digest = 0;  ///< of the outputs captured from it last
 };
 

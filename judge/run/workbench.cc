@@ -45,6 +45,7 @@ class Workbench::Impl {
        int slots, std::uint64_t seed)
       : device_(device),
         problem_(problem),
+        written_(problem.written()),
         shape_(shape),
         seed_(seed),
         kernels_(kernels_of(device, problem)),
@@ -100,10 +101,10 @@ class Workbench::Impl {
   }
 
   void draw_base(Base& b, std::uint64_t seed, const CaseSpec& c) {
-    draw(problem_.inputs, b.inputs, seed, c);
+    draw(problem_.read(), b.inputs, seed, c);
     if (kernels_->draw_inputs != nullptr)
       kernels_->draw_inputs(device_, {shape_, derive_seed(seed, "derived"), b.inputs});
-    scale_derived(problem_.inputs, b.inputs, c);
+    scale_derived(problem_.read(), b.inputs, c);
     if (c.structural) {
       if (kernels_->structure == nullptr)
         throw JudgeError("problem {} lists structural cases but has no structure()", problem_.id);
@@ -120,25 +121,35 @@ class Workbench::Impl {
   WindowResult control_window(int calls, std::uint32_t pace_ns) {
     wire::RunWindow window{{}, true, pace_ns};
     for (int i = 0; i < calls; ++i) window.slots.push_back(static_cast<std::uint32_t>(i));
-    get_ready();
+    get_ready({});
     return session_.run_window(window, 30);
   }
 
-  /// Poison everywhere, then nothing of ours left in any cache.
-  void get_ready() {
+  /// Poison everywhere but in the state these slots are handed, then nothing of ours left in any
+  /// cache.
+  void get_ready(const std::vector<std::uint32_t>& order) {
     throw_if_interrupted();
     word_ = secret_nan_word(derive_seed(seed_, "poison", window_++));
     const Range outputs[] = {whole(*m_.output_arena)};
     device_.fill_word(outputs, word_);
+    for (const std::uint32_t s : order) hand_over_inouts(m_.slots[s]);
     std::vector<Range> live = {whole(*m_.input_arena), outputs[0]};
     if (m_.constant_arena) live.push_back(whole(*m_.constant_arena));
     if (!walled()) input_digest_ = device_.digest({&live[0], 1})[0];
     device_.flush_caches(live);
   }
 
+  void hand_over_inouts(const Slot& slot) {
+    for (std::size_t i = 0; i < problem_.inouts.size(); ++i) {
+      const Tensor &from = slot.inputs[problem_.inputs.size() + i],
+                   &to = slot.outputs[problem_.outputs.size() + i];
+      device_.copy(to.data, from.data, from.bytes());
+    }
+  }
+
   VerifiedWindow run(const std::vector<std::uint32_t>& order, const Tolerance& tolerance,
                      std::uint32_t pace_ns) {
-    get_ready();
+    get_ready(order);
     VerifiedWindow w;
     const double deadline_s = problem_.limits.call_s + 0.05 * static_cast<double>(order.size());
     w.times = session_.run_window({order, false, pace_ns}, deadline_s);
@@ -199,7 +210,7 @@ class Workbench::Impl {
       for (std::size_t o = 0; o < m_.slots[s].captured.size(); ++o) {
         const Tensor& t = m_.slots[s].captured[o];
         const std::int64_t from = offset - offset_of(t);
-        const std::string& output = problem_.outputs[o].name;
+        const std::string& output = written_[o].name;
         if (!handed_out && from >= 0 && from < t.bytes())
           throw SubmissionFault(
               Verdict::kOutOfBounds,
@@ -219,10 +230,10 @@ class Workbench::Impl {
   std::vector<OutputStats> compare(Slot& slot, const Tolerance& tolerance) {
     std::vector<OutputStats> out;
     std::vector<Range> ranges;
-    for (std::size_t o = 0; o < problem_.outputs.size(); ++o) {
+    for (std::size_t o = 0; o < written_.size(); ++o) {
       const CompareArgs args{shape_,      static_cast<int>(o), tolerance,
                              slot.inputs, slot.expected,       slot.captured};
-      out.push_back({problem_.outputs[o].name, kernels_->compare(device_, args), 0});
+      out.push_back({written_[o].name, kernels_->compare(device_, args), 0});
       ranges.push_back({slot.captured[o].data, slot.captured[o].bytes()});
     }
     const std::vector<std::uint64_t> digests = device_.digest(ranges);
@@ -262,6 +273,7 @@ class Workbench::Impl {
 
   Device& device_;
   const Problem& problem_;
+  const std::vector<TensorSpec> written_;  ///< what a slot's outputs are
   const Shape shape_;
   const std::uint64_t seed_;
   const ProblemKernels* kernels_;
@@ -338,8 +350,8 @@ void Workbench::release() {
 
 int fitting_slots(Device& device, const Problem& problem, const Shape& shape, int wanted) {
   // Per slot: inputs, outputs twice (live and captured), expected.
-  const std::int64_t inputs = total_bytes(views(problem.inputs, shape));
-  const std::int64_t outputs = total_bytes(views(problem.outputs, shape));
+  const std::int64_t inputs = total_bytes(views(problem.read(), shape));
+  const std::int64_t outputs = total_bytes(views(problem.written(), shape));
   const std::int64_t expected = total_bytes(views(problem.expected, shape));
   const std::int64_t per_slot = inputs + 2 * outputs + expected + 8 * 4096;
   const bool cuda = device.info().backend == wire::Backend::kCuda;

@@ -4,8 +4,9 @@
 //
 // Memory, all the judge's:
 //   shared, runner read-only    constants; each slot's inputs
-//   shared, runner writable     each slot's outputs
-//   private                     bases (inputs and expected), each slot's expected, captured outputs
+//   shared, runner writable     each slot's outputs and inouts
+//   private                     bases (inputs and expected), each slot's expected, the inouts to be
+//                               handed over (again before every window), captured outputs
 // Every tensor in a shared arena is followed and preceded by a guard zone, sits at a secret offset
 // that is an odd multiple of ASSAY_ALIGNMENT, and the last input ends where the mapping ends.
 #pragma once

@@ -17,16 +17,16 @@ class Instance {
       : device(d), problem(p), shape(s), kernels(d.kernels(p.id)) {
     constants = make(p.constants);
     derived = make(p.derived);
-    inputs = make(p.inputs);
+    inputs = make(p.read());
     expected = make(p.expected);
-    outputs = make(p.outputs);
+    outputs = make(p.written());
   }
 
   void draw(std::uint64_t seed) {
     draw_list(problem.constants, constants, seed);
     if (kernels->draw_constants) kernels->draw_constants(device, {shape, seed, constants});
     if (kernels->derive) kernels->derive(device, {shape, constants, derived});
-    draw_list(problem.inputs, inputs, seed + 1);
+    draw_list(problem.read(), inputs, seed + 1);
     if (kernels->draw_inputs) kernels->draw_inputs(device, {shape, seed, inputs});
   }
   void oracle() { kernels->oracle(device, {shape, constants, derived, inputs, expected}); }

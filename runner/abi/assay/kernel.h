@@ -21,7 +21,10 @@
  *
  * - output: given to assay_run; holds garbage on entry and must be fully written.
  *
- * - inout: given to assay_run among the outputs: state that is read, then updated in place.
+ * - inout: given to assay_run after the outputs, and counted with them: state (a cache, a recurrent
+ *   state) that the call reads and updates in place, as the problem says. New bytes on every call,
+ *   like an input: a call does not continue from what the one before left at that address. What the
+ *   problem does not name as updated must be left as it was.
  *
  * Addresses of inputs and outputs may repeat or change from call to call. They are aligned to
  * ASSAY_ALIGNMENT bytes and no better. Nothing outside a buffer may be read or written.
@@ -98,9 +101,9 @@ enum {
 int assay_prepare(const assay_problem* problem, const assay_tensor* constants,
                   int32_t constant_count, void** state);
 
-/* One call of the kernel. `inputs` and `outputs` are in problem.yaml's order. `stream` is a
- * cudaStream_t on device "cuda" and NULL on device "cpu". The arrays themselves are valid only
- * during the call. */
+/* One call of the kernel. `inputs` and `outputs` are in problem.yaml's order, the inouts behind the
+ * outputs. `stream` is a cudaStream_t on device "cuda" and NULL on device "cpu". The arrays
+ * themselves are valid only during the call. */
 int assay_run(void* state, const assay_tensor* inputs, int32_t input_count,
               const assay_tensor* outputs, int32_t output_count, void* stream);
 

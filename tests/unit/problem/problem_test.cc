@@ -91,6 +91,28 @@ TEST(Problem, EveryMistakeIsNamedWithFileAndLine) {
     EXPECT_EQ(e.find('\n'), std::string::npos) << e;
   }
 }
+TEST(Problem, AnInoutIsReadAndWritten) {
+  const TempDir root;
+  const auto folder = root.path() / "tiny";
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder / "problem.yaml") << with(
+      "expected:", "inouts:\n  s: {dtype: f64, shape: [n], draw: \"normal(1)\"}\nexpected:");
+  const Problem p = load_problem(folder);
+  ASSERT_EQ(p.read().size(), 2u);
+  ASSERT_EQ(p.written().size(), 2u);
+  EXPECT_EQ(p.read()[1].name, "s");
+  EXPECT_EQ(p.written()[1].name, "s");
+  EXPECT_EQ(p.outputs.size(), 1u);
+}
+TEST(Problem, AnInoutHasANameOfItsOwn) {
+  for (const char* taken : {"x", "y"})
+    EXPECT_NE(error_of(with("expected:", std::string("inouts:\n  ") + taken +
+                                             ": {dtype: f32, shape: [n], draw: \"normal(1)\"}\n"
+                                             "expected:"))
+                  .find(fmt::format("'{}' is an inout and an input or an output", taken)),
+              std::string::npos)
+        << taken;
+}
 TEST(Problem, StressMustNameATensor) {
   EXPECT_NE(error_of(kGood + "stress:\n  - {name: s, scale: {z: 2}, atol: 0, rtol: 0}\n")
                 .find(":23: no input or constant is called 'z'"),

@@ -36,7 +36,7 @@ TEST_P(Problems, TheOracleCommutesWithEverySymmetry) {
     a.draw(11);
     a.oracle();
     for (std::uint64_t key : {0ull, 1ull, 0x123456789abcdefull}) {
-      const auto inputs = a.make(p.inputs), expected = a.make(p.expected);
+      const auto inputs = a.make(p.read()), expected = a.make(p.expected);
       a.kernels->rekey(device(), {a.shape, key, a.inputs, a.expected, inputs, expected});
       const auto again = a.make(p.expected);
       a.kernels->oracle(device(), {a.shape, a.constants, a.derived, inputs, again});
