@@ -120,7 +120,6 @@ CorpusReport run_corpus(Device& device, const std::vector<CorpusCase>& cases,
     row.wall_s = (now_us() - begin_us) * 1e-6;
     row.outcome = outcome_of(c, row.record);
     row.left_behind = leftovers.take();
-    report.left_behind += !row.left_behind.empty();
     report.caught += row.outcome == "caught";
     report.accepted += row.outcome == "accepted";
     report.missed += row.outcome == "missed";
@@ -129,6 +128,10 @@ CorpusReport run_corpus(Device& device, const std::vector<CorpusCase>& cases,
     progress(fmt::format("corpus {}/{}  {}: {} ({})", report.cases, cases.size(), c.name,
                          row.outcome, name(row.record.verdict)));
     report.rows.push_back(std::move(row));
+  }
+  for (CorpusRow& row : report.rows) {
+    row.left_behind = Leftovers::still_there(row.left_behind);
+    report.left_behind += !row.left_behind.empty();
   }
   clear_progress();
   return report;

@@ -42,10 +42,11 @@ void add_processes(std::set<std::string>& out) {
   }
 }
 
-/// ccXXXXXX.s and the like: of a compiler at work elsewhere on this machine. Ours has a temporary
-/// folder of its own.
+/// ccXXXXXX.s (gcc), tmpxft_* (nvcc): of a compiler at work elsewhere on this machine. Ours has a
+/// temporary folder of its own.
 bool is_compilers(const std::string& name) {
-  return name.size() > 9 && name.rfind("cc", 0) == 0 && name[8] == '.';
+  return (name.size() > 9 && name.rfind("cc", 0) == 0 && name[8] == '.') ||
+         name.rfind("tmpxft_", 0) == 0;
 }
 
 void add_files(const fs::path& folder, std::set<std::string>& out) {
@@ -84,6 +85,15 @@ std::set<std::string> look() {
 Leftovers::Leftovers() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   known_ = look();
+}
+
+std::vector<std::string> Leftovers::still_there(const std::vector<std::string>& taken) {
+  if (taken.empty()) return {};
+  const std::set<std::string> now = look();
+  std::vector<std::string> out;
+  for (const std::string& t : taken)
+    if (now.contains(t)) out.push_back(t);
+  return out;
 }
 
 std::vector<std::string> Leftovers::take() {

@@ -18,6 +18,9 @@ class Leftovers {
   /// names once it does not name again. Call it while no sandbox runs.
   std::vector<std::string> take();
 
+  /// Those of `taken` that have not gone since: what came and went was another program's.
+  static std::vector<std::string> still_there(const std::vector<std::string>& taken);
+
  private:
   std::set<std::string> known_;
 };

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "judge/base/paths.h"
 #include "judge/pipeline/demo.h"
 
@@ -99,11 +101,12 @@ TEST_F(Grade, ReplayRepeatsBitForBitAndNoticesADifference) {
   EXPECT_THROW(replay(*device_, p, old, SandboxKind::kAuto), UsageError);
 }
 
-TEST_F(Grade, EveryProblemShipsANaiveAndADecentSubmissionForBothDevices) {
+TEST_F(Grade, EveryProblemShipsANaiveSubmissionForBothDevices) {
   for (Language l : {Language::kCpp, Language::kCuda}) {
-    std::map<std::string, int> count;
-    for (const Shipped& s : shipped_submissions(l)) ++count[s.problem];
-    for (const Problem& p : load_problems()) EXPECT_GE(count[p.id], 2) << p.id << " " << name(l);
+    std::set<std::string> naive;
+    for (const Shipped& s : shipped_submissions(l))
+      if (s.name.rfind("naive_", 0) == 0) naive.insert(s.problem);
+    for (const Problem& p : load_problems()) EXPECT_TRUE(naive.contains(p.id)) << p.id << name(l);
   }
 }
 

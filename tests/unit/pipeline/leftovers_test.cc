@@ -77,5 +77,20 @@ TEST(Leftovers, WhatGoesAwayByItselfIsNotNamed) {
   EXPECT_FALSE(names(leftovers.take(), "file", file.string()));
 }
 
+TEST(Leftovers, WhatWasTakenAndHasGoneSinceIsNotStillThere) {
+  Leftovers leftovers;
+  const std::string mark = "assay-gone-" + std::to_string(::getpid());
+  const fs::path goes = fs::temp_directory_path() / mark,
+                 stays = fs::temp_directory_path() / (mark + "-not");
+  std::ofstream(goes) << "x";
+  std::ofstream(stays) << "x";
+  const auto taken = leftovers.take();
+  fs::remove(goes);
+  const auto left = Leftovers::still_there(taken);
+  fs::remove(stays);
+  EXPECT_TRUE(names(taken, "file", goes.string()));
+  EXPECT_EQ(left, std::vector<std::string>{"file " + stays.string()});
+}
+
 }  // namespace
 }  // namespace assay
