@@ -12,14 +12,6 @@
 namespace assay {
 namespace {
 
-/// Nominal first, then the stress scales, then the structural cases.
-std::vector<CaseSpec> cases_of(const Problem& p) {
-  std::vector<CaseSpec> cases = {{"nominal", {}, false, p.tolerance}};
-  for (const StressCase& s : p.stress) cases.push_back({s.name, s.scale, false, s.tolerance});
-  for (const std::string& s : p.structural) cases.push_back({s, {}, true, p.tolerance});
-  return cases;
-}
-
 bool touches_constants(const Problem& p, const CaseSpec& c) {
   return std::any_of(p.constants.begin(), p.constants.end(),
                      [&](const TensorSpec& t) { return c.scale.contains(t.name); });
@@ -46,6 +38,13 @@ void add_downgrade_finding(const Problem& p, CheckReport& report) {
 }
 
 }  // namespace
+
+std::vector<CaseSpec> check_cases(const Problem& p) {
+  std::vector<CaseSpec> cases = {{"nominal", {}, false, p.tolerance}};
+  for (const StressCase& s : p.stress) cases.push_back({s.name, s.scale, false, s.tolerance});
+  for (const std::string& s : p.structural) cases.push_back({s, {}, true, p.tolerance});
+  return cases;
+}
 
 double noise_ratio(const CompareStats& s, const Noise& noise) {
   const double accumulation = noise.accumulate_relative * s.rms_expected();
@@ -82,7 +81,7 @@ std::uint64_t CheckReport::digest() const {
 void check_shape(Workbench& bench, std::uint64_t seed, CheckReport& report) {
   const Problem& p = bench.problem();
   const std::string shape = bench.shape().label();
-  const std::vector<CaseSpec> cases = cases_of(p);
+  const std::vector<CaseSpec> cases = check_cases(p);
   const int slots = bench.first_aligned_slot() + 1;  // the odd ones and an aligned one
   int turn = 0;
   bool late = false;

@@ -27,6 +27,10 @@ struct CaseResult {
   std::uint64_t output_digest = 0;
 };
 
+struct CaseSpec;  // run/workbench.h
+/// Nominal first, then the stress scales, then the structural cases.
+std::vector<CaseSpec> check_cases(const Problem&);
+
 struct CheckReport {
   std::vector<CaseResult> cases;
   std::vector<Finding> findings;

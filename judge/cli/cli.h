@@ -91,6 +91,7 @@ void add_replay(Parser& parser, Context& context);
 void add_probe(Parser& parser, Context& context);
 void add_doctor(Parser& parser, Context& context);
 void add_corpus(Parser& parser, Context& context);
+void add_admit(Parser& parser, Context& context);
 void add_records(Parser& parser, Context& context);  // records, show
 void add_demo(Parser& parser, Context& context);
 void add_version(Parser& parser, Context& context);

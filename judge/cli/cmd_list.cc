@@ -40,7 +40,10 @@ struct Part {
   }
 };
 std::vector<Part> parts(const Problem& p) {
-  return {{"constant", &p.constants}, {"input", &p.inputs}, {"output", &p.outputs}, {"inout", &p.inouts}};
+  return {{"constant", &p.constants},
+          {"input", &p.inputs},
+          {"output", &p.outputs},
+          {"inout", &p.inouts}};
 }
 
 Json to_json(const Problem& p) {

@@ -33,6 +33,7 @@ int run(int argc, char** argv) {
   add_probe(parser, context);
   add_doctor(parser, context);
   add_corpus(parser, context);
+  add_admit(parser, context);
   add_records(parser, context);
   add_demo(parser, context);
   add_version(parser, context);

@@ -23,7 +23,8 @@ struct Sample {
   float noise = 0;   ///< error an honest implementation makes here by rounding its output
   bool bad = false;  ///< outside the tolerance
   bool excused =
-      false;  ///< the oracle's own decision is inside the noise here; either side accepted
+      false;      ///< the oracle's own decision is inside the noise here; either side accepted
+  float use = 0;  ///< the error as a share of the tolerance, where there is one
 };
 
 struct CompareStats {
@@ -40,6 +41,8 @@ struct CompareStats {
                                   ///< largest excess over the tolerance, lowest index on a tie
   float worst_expected = 0;
   float worst_got = 0;
+  float max_use = 0;       ///< largest share of the tolerance used: at most 1 where nothing is bad,
+                           ///< infinity where something is bad that no tolerance is about
   float worst_score = -1;  ///< infinity for non-finite; otherwise |error|, ranked bad first
 
   bool ok() const { return bad == 0; }
@@ -56,6 +59,8 @@ ASSAY_HD inline void add(CompareStats& s, const Sample& v, std::int64_t index) {
   s.count += 1;
   s.bad += v.bad;
   s.excused += v.excused;
+  const float use = v.bad ? (v.use > 1 ? v.use : bits_float(0x7f800000u)) : v.use < 1 ? v.use : 1;
+  if (use > s.max_use) s.max_use = use;
   float score;
   if (!is_finite(v.got) && is_finite(v.expected)) {
     s.non_finite += 1;
@@ -90,6 +95,7 @@ ASSAY_HD inline void merge(CompareStats& s, const CompareStats& o) {
   s.excused += o.excused;
   if (o.max_abs > s.max_abs) s.max_abs = o.max_abs;
   if (o.max_rel > s.max_rel) s.max_rel = o.max_rel;
+  if (o.max_use > s.max_use) s.max_use = o.max_use;
   s.sum_sq_error += o.sum_sq_error;
   s.sum_sq_expected += o.sum_sq_expected;
   s.sum_sq_noise += o.sum_sq_noise;
@@ -115,7 +121,9 @@ ASSAY_HD inline Sample compare_element(float expected, float got, DType dtype, T
   }
   const float e = got > expected ? got - expected : expected - got;
   const float a = expected < 0 ? -expected : expected;
-  s.bad = !(e <= tol.atol + tol.rtol * a);
+  const float allowed = tol.atol + tol.rtol * a;
+  s.bad = !(e <= allowed);
+  s.use = allowed > 0 ? e / allowed : 0.0f;
   return s;
 }
 

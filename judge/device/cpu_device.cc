@@ -171,6 +171,20 @@ void CpuDevice::fill(const Tensor& t, const Distribution& d, std::uint64_t seed)
 void CpuDevice::scale(const Tensor& t, float factor) {
   for_each(t.size(), [=](std::int64_t i) { store_from_float(t, i, load_as_float(t, i) * factor); });
 }
+void CpuDevice::convert(const Tensor& from, const Tensor& to) {
+  const std::int64_t n = from.size();
+  for_each(to.size(), [=](std::int64_t i) { store_from_float(to, i, load_as_float(from, i % n)); });
+}
+void CpuDevice::coarsen(const Tensor& t, int bits) {
+  for_each(t.size(), [=](std::int64_t i) {
+    store_from_float(t, i, keep_mantissa(load_as_float(t, i), bits));
+  });
+}
+void CpuDevice::zero_tails(const Tensor& t, std::int64_t row, std::int64_t keep) {
+  for_each(t.size(), [=](std::int64_t i) {
+    if (i % row >= keep) store_from_float(t, i, 0.0f);
+  });
+}
 
 void CpuDevice::fill_word(std::span<const Range> ranges, std::uint64_t word) {
   const std::vector<Piece> pieces = cut(ranges);

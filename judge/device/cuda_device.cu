@@ -188,6 +188,21 @@ void CudaDevice::scale(const Tensor& t, float factor) {
     store_from_float(t, i, load_as_float(t, i) * factor);
   });
 }
+void CudaDevice::convert(const Tensor& from, const Tensor& to) {
+  const std::int64_t n = from.size();
+  for_each(to.size(),
+           [=] __device__(std::int64_t i) { store_from_float(to, i, load_as_float(from, i % n)); });
+}
+void CudaDevice::coarsen(const Tensor& t, int bits) {
+  for_each(t.size(), [=] __device__(std::int64_t i) {
+    store_from_float(t, i, keep_mantissa(load_as_float(t, i), bits));
+  });
+}
+void CudaDevice::zero_tails(const Tensor& t, std::int64_t row, std::int64_t keep) {
+  for_each(t.size(), [=] __device__(std::int64_t i) {
+    if (i % row >= keep) store_from_float(t, i, 0.0f);
+  });
+}
 
 const cuda::Piece* CudaDevice::cut(std::span<const Range> ranges, int& count) {
   std::vector<cuda::Piece> pieces;

@@ -76,6 +76,9 @@ class CudaDevice final : public Device {
 
   void fill(const Tensor& t, const Distribution& d, std::uint64_t seed) override;
   void scale(const Tensor& t, float factor) override;
+  void convert(const Tensor& from, const Tensor& to) override;
+  void coarsen(const Tensor& t, int bits) override;
+  void zero_tails(const Tensor& t, std::int64_t row, std::int64_t keep) override;
   void fill_word(std::span<const Range> ranges, std::uint64_t word) override;
   std::vector<std::int64_t> find_change(std::span<const Range> ranges, std::uint64_t word) override;
   std::vector<std::uint64_t> digest(std::span<const Range> ranges) override;

@@ -126,6 +126,12 @@ class Device {
   virtual void fill(const Tensor& t, const Distribution& d, std::uint64_t seed) = 0;
   /// Multiplies a float tensor by `factor` and rounds back.
   virtual void scale(const Tensor& t, float factor) = 0;
+  /// Element i of `to` becomes element i modulo from.size() of `from`, rounded to the dtype.
+  virtual void convert(const Tensor& from, const Tensor& to) = 0;
+  /// Rounds every element of a float tensor to `bits` stored bits of mantissa (ties to even).
+  virtual void coarsen(const Tensor& t, int bits) = 0;
+  /// In every row of `row` elements, zeroes those from `keep` on.
+  virtual void zero_tails(const Tensor& t, std::int64_t row, std::int64_t keep) = 0;
   /// Writes the 64-bit `word` all over each range (by absolute position in the range; a tail
   /// shorter than 8 bytes gets the word's first bytes). Guard zones and poison.
   virtual void fill_word(std::span<const Range> ranges, std::uint64_t word) = 0;

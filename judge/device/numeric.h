@@ -44,6 +44,14 @@ ASSAY_HD inline float bits_float(std::uint32_t u) {
 #endif
 }
 
+/// `v` rounded to `bits` (0 to 22) stored bits of mantissa, ties to even; NaN stays NaN.
+ASSAY_HD inline float keep_mantissa(float v, int bits) {
+  const std::uint32_t u = float_bits(v), drop = 23u - static_cast<std::uint32_t>(bits);
+  if ((u & 0x7f800000u) == 0x7f800000u) return v;
+  const std::uint32_t half = (1u << (drop - 1)) - 1u + ((u >> drop) & 1u);
+  return bits_float((u + half) >> drop << drop);
+}
+
 // ---- bfloat16: round to nearest even; NaN stays NaN ------------------------------------------
 ASSAY_HD inline float to_float(Bf16 v) {
   return bits_float(static_cast<std::uint32_t>(v.bits) << 16);

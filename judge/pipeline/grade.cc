@@ -23,27 +23,11 @@ std::string utc_now() {
   return text;
 }
 
-std::vector<Shape> chosen_shapes(const Problem& p, const Device& d,
-                                 const std::vector<int>& wanted) {
-  const std::vector<Shape>& all = p.shapes_for(d.info().backend);
-  if (wanted.empty()) return all;
-  std::vector<Shape> out;
-  for (int i : wanted) {
-    if (i < 0 || static_cast<std::size_t>(i) >= all.size())
-      throw UsageError("shape {} does not exist: {} has shapes 0 to {}", i, p.id, all.size() - 1);
-    out.push_back(all[static_cast<std::size_t>(i)]);
-  }
-  return out;
-}
-
 /// One shape, start to end, in one runner process.
 void grade_shape(Device& device, const Problem& problem, const Shape& shape,
                  const Artifact& artifact, const Ceilings& measured, const GradeOptions& options,
                  Record& record) {
-  SessionOptions session;
-  session.sandbox = options.sandbox;
-  session.threads = device.info().backend == wire::Backend::kCpu ? device.info().units : 4;
-  session.memory_bytes = problem.limits.memory_mb << 20;
+  const SessionOptions session = session_options(device, problem, options.sandbox);
   const int wanted = options.bench ? wanted_slots(device, problem, shape, measured) : 2;
   const int slots = fitting_slots(device, problem, shape, wanted);
   Workbench bench(device, problem, shape, session, slots, derive_seed(record.seed, shape.label()));
@@ -95,6 +79,27 @@ Artifact build_for(const Device& device, const Problem& problem, const Submissio
 }
 
 }  // namespace
+
+std::vector<Shape> chosen_shapes(const Problem& p, const Device& d,
+                                 const std::vector<int>& wanted) {
+  const std::vector<Shape>& all = p.shapes_for(d.info().backend);
+  if (wanted.empty()) return all;
+  std::vector<Shape> out;
+  for (int i : wanted) {
+    if (i < 0 || static_cast<std::size_t>(i) >= all.size())
+      throw UsageError("shape {} does not exist: {} has shapes 0 to {}", i, p.id, all.size() - 1);
+    out.push_back(all[static_cast<std::size_t>(i)]);
+  }
+  return out;
+}
+
+SessionOptions session_options(const Device& device, const Problem& problem, SandboxKind sandbox) {
+  SessionOptions session;
+  session.sandbox = sandbox;
+  session.threads = device.info().backend == wire::Backend::kCpu ? device.info().units : 4;
+  session.memory_bytes = problem.limits.memory_mb << 20;
+  return session;
+}
 
 Record grade(Device& device, const Problem& problem, const Submission& submission,
              const Ceilings& measured, const GradeOptions& options) {

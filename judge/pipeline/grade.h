@@ -12,6 +12,7 @@
 #include "judge/device/device.h"
 #include "judge/problem/problem.h"
 #include "judge/record/record.h"
+#include "judge/run/session.h"
 #include "judge/sandbox/sandbox.h"
 #include "judge/submission/submission.h"
 
@@ -30,6 +31,11 @@ struct GradeOptions {
 /// internal_error with its message. UsageError and Interrupted pass through. The record is not
 /// stored.
 Record grade(Device&, const Problem&, const Submission&, const Ceilings&, const GradeOptions&);
+
+/// The shapes `wanted` names, all if it is empty. UsageError on one that does not exist.
+std::vector<Shape> chosen_shapes(const Problem&, const Device&, const std::vector<int>& wanted);
+/// How a runner is started for this problem.
+SessionOptions session_options(const Device&, const Problem&, SandboxKind);
 
 struct ReplayResult {
   bool identical = false;  ///< every digest and statistic of the check agrees bit for bit

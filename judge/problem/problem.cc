@@ -206,6 +206,9 @@ class Loader {
     YamlMap published = yaml_.map("published");
     p_.published_flops = formula(published, "flops");
     p_.published_bytes = formula(published, "bytes");
+    if (published.has("atol") || published.has("rtol"))
+      p_.published_tolerance = {static_cast<float>(published.number("atol", 0)),
+                                static_cast<float>(published.number("rtol", 0))};
     published.finish();
     YamlMap floor = yaml_.map("floor");
     p_.floor = {formula(floor, "flops"), floor.text("rate"), formula(floor, "read_bytes"),

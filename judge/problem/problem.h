@@ -75,6 +75,7 @@ struct Problem {
   std::vector<std::string> structural;  ///< names understood by the problem's structure()
   int seeds = 3;
   Formula published_flops, published_bytes;
+  std::optional<Tolerance> published_tolerance;  ///< kept to show what it would let through
   Floor floor;
   Noise noise;
   Limits limits;

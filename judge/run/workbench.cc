@@ -87,7 +87,15 @@ class Workbench::Impl {
       scale_derived(problem_.constants, m_.constants, c);
       if (kernels_->derive != nullptr)
         kernels_->derive(device_, {shape_, m_.constants, m_.derived});
-      device_.synchronize();
+    }
+    prepare();
+  }
+
+  void prepare() {
+    release();
+    device_.synchronize();
+    if (!m_.constants.empty()) {
+      const Range all[] = {whole(*m_.constant_arena)};
       constant_digest_ = device_.digest(all)[0];
     }
     session_.prepare(problem_, shape_, m_.constant_refs, problem_.limits.prepare_s);
@@ -156,7 +164,7 @@ class Workbench::Impl {
     device_.copy(m_.captured->data(), m_.output_arena->data(), m_.output_arena->bytes());
     verify_untouched(order);
     for (std::size_t i = 0; i < order.size(); ++i) {
-      w.slots.push_back(compare(m_.slots[order[i]], tolerance));
+      w.slots.push_back(compare(m_.slots[order[i]], m_.slots[order[i]].captured, tolerance));
       for (const OutputStats& o : w.slots.back())
         if (!o.stats.ok() && w.wrong_call < 0) w.wrong_call = static_cast<int>(i);
     }
@@ -227,14 +235,14 @@ class Workbench::Impl {
     throw SubmissionFault(Verdict::kOutOfBounds, "wrote into the judge's memory between buffers");
   }
 
-  std::vector<OutputStats> compare(Slot& slot, const Tolerance& tolerance) {
+  std::vector<OutputStats> compare(const Slot& slot, Tensors outputs, const Tolerance& tolerance) {
     std::vector<OutputStats> out;
     std::vector<Range> ranges;
     for (std::size_t o = 0; o < written_.size(); ++o) {
       const CompareArgs args{shape_,      static_cast<int>(o), tolerance,
-                             slot.inputs, slot.expected,       slot.captured};
+                             slot.inputs, slot.expected,       outputs};
       out.push_back({written_[o].name, kernels_->compare(device_, args), 0});
-      ranges.push_back({slot.captured[o].data, slot.captured[o].bytes()});
+      ranges.push_back({outputs[o].data, outputs[o].bytes()});
     }
     const std::vector<std::uint64_t> digests = device_.digest(ranges);
     for (std::size_t o = 0; o < out.size(); ++o) out[o].digest = digests[o];
@@ -329,6 +337,18 @@ void Workbench::assign(int slot, int base, std::uint64_t key) {
 VerifiedWindow Workbench::run(const std::vector<std::uint32_t>& slots, const Tolerance& t,
                               std::uint32_t pace_ns) {
   return impl_->run(slots, t, pace_ns);
+}
+const Slot& Workbench::slot(int slot) const {
+  return impl_->m_.slots.at(static_cast<std::size_t>(slot));
+}
+Tensors Workbench::constants() const {
+  return impl_->m_.constants;
+}
+void Workbench::prepare_again() {
+  impl_->prepare();
+}
+std::vector<OutputStats> Workbench::judge(int slot, Tensors outputs, const Tolerance& tolerance) {
+  return impl_->compare(this->slot(slot), outputs, tolerance);
 }
 std::uint64_t Workbench::input_digest(int slot) {
   std::vector<Range> ranges;

@@ -20,6 +20,7 @@
 #include "judge/device/device.h"
 #include "judge/problem/ops.h"
 #include "judge/problem/problem.h"
+#include "judge/run/memory.h"
 #include "judge/run/session.h"
 
 namespace assay {
@@ -82,6 +83,15 @@ class Workbench {
   /// wrong output is left to the caller (wrong_call, stats).
   VerifiedWindow run(const std::vector<std::uint32_t>& slots, const Tolerance&,
                      std::uint32_t pace_ns = 0);
+
+  /// For those who try what a submission might have done (pipeline/admit.h). The tensors of a slot
+  /// and the constants may be written to; prepare_again() hands the constants over as they are now,
+  /// while what was expected stays as it is.
+  const Slot& slot(int) const;
+  Tensors constants() const;
+  void prepare_again();
+  /// Judges `outputs` (the judge's, in the order of Problem::written) as if slot `slot` held them.
+  std::vector<OutputStats> judge(int slot, Tensors outputs, const Tolerance&);
 
   /// Digest of a slot's inputs as the submission sees them.
   std::uint64_t input_digest(int slot);
